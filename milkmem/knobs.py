@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+from milkmem.instants import SECONDS_PER_DAY
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +25,7 @@ PROMOTION_EVIDENCE = 2
 POSITIVE_EDGE = 0.05
 CONTRADICTION = -0.10
 GATE_TOLERANCE = 1e-9
-SECONDS_PER_DAY = 86_400.0
-MEASURED_ELAPSED_LIMIT = SECONDS_PER_DAY
+MEASURED_ELAPSED_LIMIT = float(SECONDS_PER_DAY)
 RUN_KEPT_DAYS = 30
 CONTENT_LIMIT_BYTES = 16 * 1024
 
