@@ -1,0 +1,473 @@
+"""The files of one data directory: read, decided on, compared, replaced in order, healed (sections 2, 17).
+
+`look` reads without a lock. `edit` is the one way to write: lock, clean, read, decide, compare, replace
+destination before source, and heal what a crash left. The rules themselves are elsewhere.
+
+Layout of a data directory:
+
+    global.json, <session>.json, archive.json    memory, in milk's form (F2, F5)
+    .milkmem/lock                                the kernel lock, never deleted (Z1)
+    .milkmem/runs.json                           the clocks, the sitting, what the last command left (R3)
+    .milkmem/runs/<id>.json                      runs that callers named (R2)
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+import zlib
+
+from milkmem import codec
+from milkmem.check import Malformed, check
+from milkmem.errors import BadData, Busy
+from milkmem.files import (
+    Replacement,
+    cannot_write,
+    fingerprint_of,
+    make_private_directory,
+    open_private,
+    read_regular,
+    remove_temporaries,
+)
+from milkmem.memory import Memory
+from milkmem.percept import ARCHIVE, GLOBAL
+from milkmem.places import is_name
+from milkmem.runs import Book, Run, is_forgotten, is_over, sitting_at, touch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import TypeVar
+
+    from milkmem.files import Fingerprint
+    from milkmem.percept import Document
+    from milkmem.runs import Moment
+
+    T = TypeVar("T")
+
+MEMORY_SUFFIX = ".json"
+STATE_DIRECTORY = ".milkmem"
+LOCK = "lock"
+BOOK = "runs.json"
+NAMED_RUNS = "runs"
+ATTEMPTS = 5
+SITTING_PREFIX = "sitting-"
+
+
+_FIRST_WAIT = 0.001
+_LONGEST_WAIT = 0.05
+
+
+class Place:
+    """One data directory, the session in use in it, and how long to wait for its lock (F1, F2, Z1)."""
+
+    __slots__ = ("directory", "lock_timeout", "session")
+
+    def __init__(self, directory: str, session: str, lock_timeout: float) -> None:
+        self.directory = directory
+        self.session = session
+        self.lock_timeout = lock_timeout
+
+    def file(self, store: str) -> str:
+        """Return the path of a memory file."""
+        return os.path.join(self.directory, store + MEMORY_SUFFIX)
+
+    def state(self, *names: str) -> str:
+        """Return a path in the directory for what is not memory (F6)."""
+        return os.path.join(self.directory, STATE_DIRECTORY, *names)
+
+    def exists(self) -> bool:
+        """Return whether the data directory is there; raises BadData if something else is."""
+        if os.path.isdir(self.directory):
+            return True
+        if os.path.lexists(self.directory):
+            raise BadData(f"{self.directory}: is not a directory")
+        return False
+
+    def stores(self) -> list[str]:
+        """Return the names of all memory files: sessions, then global, then archive (Z1)."""
+        try:
+            names = os.listdir(self.directory)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise BadData(f"{self.directory}: cannot be read: {error.strerror}") from error
+        stems = [name.removesuffix(MEMORY_SUFFIX) for name in names if name.endswith(MEMORY_SUFFIX)]
+        sessions = sorted(stem for stem in stems if is_name(stem))
+        return sessions + [store for store in (GLOBAL, ARCHIVE) if store in stems]
+
+
+class RunChoice:
+    """Which run a command belongs to: a named one or the sitting, and the gap that ends a sitting (R1, R2)."""
+
+    __slots__ = ("gap_minutes", "named")
+
+    def __init__(self, named: str | None, gap_minutes: float) -> None:
+        self.named = named
+        self.gap_minutes = gap_minutes
+
+
+class Reader:
+    """Memory files as they were read, each with its fingerprint.
+
+    A lenient reader lists what it cannot read in `unreadable`, and goes on as if it were not there.
+    """
+
+    __slots__ = ("_lenient", "fingerprints", "place", "unreadable")
+
+    def __init__(self, place: Place, lenient: bool = False) -> None:
+        self.place = place
+        self.fingerprints: dict[str, Fingerprint | None] = {}
+        self.unreadable: list[BadData] = []
+        self._lenient = lenient
+
+    def read(self, store: str) -> Document | None:
+        """Return the decoded file of a store, None where there is none; raises BadData (F7)."""
+        if store not in (GLOBAL, ARCHIVE) and not is_name(store):
+            return None
+        try:
+            return self._read(store)
+        except BadData as fault:
+            if not self._lenient:
+                raise
+            self.unreadable.append(fault)
+            self.fingerprints[store] = fingerprint_of(self.place.file(store))
+            return None
+
+    def _read(self, store: str) -> Document | None:
+        path = self.place.file(store)
+        found = read_regular(path)
+        if found is None:
+            self.fingerprints[store] = None
+            return None
+        raw, self.fingerprints[store] = found
+        try:
+            document = codec.decode(raw)
+            check(document, archive=store == ARCHIVE)
+        except Malformed as fault:
+            raise BadData(
+                f"{path}: {fault.where}: {fault.what}", "nothing was written; mend the file or move it away"
+            ) from fault
+        return document
+
+    def unchanged(self) -> bool:
+        """Return whether every file is still as it was read (Z4)."""
+        return all(fingerprint_of(self.place.file(store)) == seen for store, seen in self.fingerprints.items())
+
+
+class View:
+    """Memory as it was read without a lock, healed in memory only."""
+
+    __slots__ = ("memory", "reader")
+
+    def __init__(self, memory: Memory, reader: Reader) -> None:
+        self.memory = memory
+        self.reader = reader
+
+
+class Visit:
+    """What a writing command works on while it holds the lock."""
+
+    __slots__ = ("_run", "book", "memory", "now", "place", "reader", "run_ended", "warnings")
+
+    def __init__(self, reader: Reader, memory: Memory, book: Book, run: Run | None, now: Moment) -> None:
+        self.place = reader.place
+        self.reader = reader
+        self.memory = memory
+        self.book = book
+        self.now = now
+        self.warnings: list[str] = []
+        self.run_ended = False
+        self._run = run
+
+    @property
+    def run(self) -> Run:
+        """The run this command belongs to."""
+        if self._run is None:
+            raise LookupError("this command belongs to no run")
+        return self._run
+
+
+def look(
+    place: Place, *, archive: bool = False, sessions: Iterable[str] = (), lenient: bool = False
+) -> View:
+    """Read without a lock: sessions before the global store before the archive (Z1).
+
+    In that order a promotion or archiving under way shows a percept twice, never not at all, and healing
+    keeps one. Where the directory does not exist, nothing is found and nothing created (F1).
+    """
+    reader = Reader(place, lenient)
+    stores = dict.fromkeys([place.session, *sessions, GLOBAL, *([ARCHIVE] if archive else [])])
+    there = place.exists()
+    memory = Memory({store: reader.read(store) if there else None for store in stores}, place.session, reader.read)
+    if archive:
+        memory.heal()
+    else:
+        memory.heal_live()
+    return View(memory, reader)
+
+
+def look_at_runs(place: Place, choice: RunChoice, now: Moment) -> tuple[Book, Run | None]:
+    """Read the clocks and the run that a command would belong to, without a lock or a trace (R2)."""
+    book = _decoded(place.state(BOOK), _read_state(place.state(BOOK)), Book.from_json) or Book()
+    named_raw = None if choice.named is None else _read_state(_named_run(place, choice.named))
+    return book, _run_at(place, book, choice, named_raw, now)
+
+
+def edit(
+    place: Place,
+    work: Callable[[Visit], T],
+    *,
+    now: Moment,
+    run: RunChoice | None = None,
+    wait: float | None = None,
+    seen: View | None = None,
+    sessions: Iterable[str] = (),
+    restoring: bool = False,
+    lenient: bool = False,
+) -> tuple[T, list[str]]:
+    """Do one read-modify-write and return what `work` returned, and warnings (Z1 to Z4).
+
+    `work` changes the memory of the visit it is given, and may be called again on a fresh one when another
+    program changed a file meanwhile. `run` says which run the command belongs to, None for none; `seen`
+    is an earlier look, used again where its files are unchanged; `restoring` turns the order of writing
+    round, since the archive is then the source; `lenient` goes on without files that cannot be read. Raises Busy, CannotWrite, BadData; whatever is raised before
+    the first file is replaced leaves every file as it was.
+    """
+    make_private_directory(place.state())
+    lock = _lock(place, place.lock_timeout if wait is None else wait)
+    try:
+        mark = _mark(place)
+        _clean(place, mark)
+        book_raw = _read_state(place.state(BOOK))
+        named_raw = None
+        if run is not None and run.named is not None:
+            named_raw = _read_state(_named_run(place, run.named))
+        for _ in range(ATTEMPTS):
+            book = _decoded(place.state(BOOK), book_raw, Book.from_json) or Book()
+            chosen = None if run is None else _begin_run(place, book, run, named_raw, now)
+            reader, files = _read_again(place, sessions, seen, lenient)
+            seen = None
+            memory = Memory(files, place.session, reader.read)
+            if not _settled(book, reader) and not reader.unreadable:
+                memory.heal()
+            visit = Visit(reader, memory, book, chosen, now)
+            result = work(visit)
+            if memory.clamped:
+                visit.warnings.append(f"w was outside [0,1] and is now clamped: {', '.join(memory.clamped)}")
+            if _write(visit, mark, restoring):
+                return result, visit.warnings
+        raise Busy(f"{place.directory}: its files keep changing under us", "try again when milk is quiet")
+    finally:
+        os.close(lock)
+
+
+def files_holding(place: Place, texts: Iterable[str]) -> list[str]:
+    """Return the files in the data directory, memory files aside, that hold one of the texts (G1)."""
+    spelled: set[bytes] = set()
+    for text in texts:
+        spelled.add(text.encode("utf-8", "surrogatepass"))
+        spelled.add(codec.encode_text(text)[1:-1])
+    ours = {store + MEMORY_SUFFIX for store in place.stores()}
+    found = []
+    for directory, _, names in os.walk(place.directory):
+        for name in names:
+            path = os.path.join(directory, name)
+            if directory == place.directory and name in ours:
+                continue
+            try:
+                read = read_regular(path)
+            except BadData:
+                continue
+            if read is not None and any(text in read[0] for text in spelled):
+                found.append(path)
+    return sorted(found)
+
+
+def remove_unused_runs(visit: Visit) -> None:
+    """Remove the records of named runs that were unused for a long time (R5)."""
+    directory = visit.place.state(NAMED_RUNS)
+    try:
+        names = os.listdir(directory)
+    except OSError:
+        return
+    for name in names:
+        path = os.path.join(directory, name)
+        run = _decoded(path, _read_state(path), Run.from_json)
+        if run is not None and run.id != visit.run.id and is_forgotten(run, visit.now):
+            _remove(path)
+
+
+def _begin_run(place: Place, book: Book, choice: RunChoice, named_raw: bytes | None, now: Moment) -> Run:
+    """Return the run a command belongs to, begun now if need be, with this command noted in it (R1, R2)."""
+    run = _run_at(place, book, choice, named_raw, now)
+    if run is None:
+        implicit = choice.named is None
+        run = Run(SITTING_PREFIX + os.urandom(4).hex() if choice.named is None else choice.named, implicit, now)
+    touch(book, run, place.session, now, choice.gap_minutes)
+    return run
+
+
+def _run_at(place: Place, book: Book, choice: RunChoice, named_raw: bytes | None, now: Moment) -> Run | None:
+    """Return the run that goes on now, None where a new one would begin (R1, R2)."""
+    if choice.named is None:
+        return sitting_at(book, now, choice.gap_minutes)
+    run = _decoded(_named_run(place, choice.named), named_raw, Run.from_json)
+    return None if run is None or is_over(run, now) else run
+
+
+def _named_run(place: Place, run_id: str) -> str:
+    return place.state(NAMED_RUNS, run_id + MEMORY_SUFFIX)
+
+
+def _read_again(
+    place: Place, sessions: Iterable[str], seen: View | None, lenient: bool
+) -> tuple[Reader, dict[str, Document | None]]:
+    if seen is not None and not seen.memory.changed and seen.reader.unchanged():
+        return seen.reader, seen.memory.files
+    reader = Reader(place, lenient)
+    stores = dict.fromkeys([place.session, *sessions, GLOBAL])
+    return reader, {store: reader.read(store) for store in stores}
+
+
+def _settled(book: Book, reader: Reader) -> bool:
+    """Return whether the files stand as the last command meant to leave them, so that none needs healing."""
+    place = reader.place
+    return all(
+        store in book.files and book.files[store] == fingerprint_of(place.file(store))
+        for store in (place.session, GLOBAL, ARCHIVE)
+    )
+
+
+def _write(visit: Visit, mark: str, restoring: bool) -> bool:
+    """Replace what changed, destination before source; return False where it must be done again (Z3, Z4)."""
+    memory, place, reader, run = visit.memory, visit.place, visit.reader, visit._run
+    if not memory.changed and run is None:
+        return True
+    order = [store for store in (ARCHIVE, GLOBAL) if store in memory.changed]
+    order += sorted(memory.changed.difference(order))
+    if restoring:
+        order.reverse()
+    encoded = [(store, codec.encode(memory.files[store] or {})) for store in order]
+    waiting: list[Replacement] = []
+    try:
+        replacements = []
+        for store, data in encoded:
+            replacements.append((store, Replacement(place.file(store), data, mark)))
+            waiting.append(replacements[-1][1])
+        _note_files(visit, dict(replacements))
+        records = _records(visit, mark)
+        waiting += records
+        if not reader.unchanged():
+            return False
+        for record in records:
+            record.commit()
+        for at, (store, replacement) in enumerate(replacements):
+            if at > 0 and fingerprint_of(place.file(store)) != reader.fingerprints[store]:
+                visit.warnings.append(
+                    f"{place.file(store)} changed meanwhile and was left alone; the next pass completes the move"
+                )
+                continue
+            replacement.commit()
+        if visit.run_ended and run is not None and not run.implicit:
+            _remove(_named_run(place, run.id))
+        return True
+    finally:
+        for replacement in waiting:
+            replacement.discard()
+
+
+def _note_files(visit: Visit, replaced: dict[str, Replacement]) -> None:
+    for store in (visit.place.session, GLOBAL, ARCHIVE, *replaced):
+        if store in replaced:
+            visit.book.files[store] = replaced[store].fingerprint
+        else:
+            visit.book.files[store] = fingerprint_of(visit.place.file(store))
+
+
+def _records(visit: Visit, mark: str) -> list[Replacement]:
+    """Return the run records to be written before any memory file (Z3)."""
+    place, run = visit.place, visit._run
+    records = []
+    if run is not None and not run.implicit and not visit.run_ended:
+        make_private_directory(place.state(NAMED_RUNS))
+        records.append(Replacement(_named_run(place, run.id), _encoded(run.to_json()), mark))
+    if visit.run_ended and run is not None and run.implicit:
+        visit.book.sitting = None
+    records.append(Replacement(place.state(BOOK), _encoded(visit.book.to_json()), mark))
+    return records
+
+
+def _encoded(record: dict[str, object]) -> bytes:
+    return json.dumps(record, separators=(",", ":")).encode("ascii")
+
+
+def _read_state(path: str) -> bytes | None:
+    found = read_regular(path)
+    return None if found is None else found[0]
+
+
+def _decoded(path: str, raw: bytes | None, read: Callable[[object], T]) -> T | None:
+    if raw is None:
+        return None
+    try:
+        return read(json.loads(raw))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadData(
+            f"{path}: is not a record of runs", f"remove it: it holds no fact, and a new run begins"
+        ) from error
+
+
+def _lock(place: Place, wait: float) -> int:
+    """Return a descriptor that holds the lock of the data directory; raises Busy after `wait` seconds (Z1)."""
+    descriptor = open_private(place.state(LOCK))
+    try:
+        deadline = time.monotonic() + wait
+        pause = _FIRST_WAIT
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return descriptor
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise Busy(
+                        f"{place.directory}: another command holds the memory",
+                        "try again, or wait longer with MILKMEM_LOCK_TIMEOUT",
+                    ) from None
+            except OSError as error:
+                raise cannot_write(place.state(LOCK), error) from error
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_WAIT)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _mark(place: Place) -> str:
+    """Return what tells our temporary files of this data directory from all others (Z2)."""
+    return f"{zlib.crc32(os.fsencode(os.path.realpath(place.directory))):08x}"
+
+
+def _clean(place: Place, mark: str) -> None:
+    """Remove what a crash left, beside the real files of symbolic links too (Z2)."""
+    directories = {place.directory: None, place.state(): None, place.state(NAMED_RUNS): None}
+    try:
+        with os.scandir(place.directory) as entries:
+            for entry in entries:
+                if entry.name.endswith(MEMORY_SUFFIX) and entry.is_symlink():
+                    directories[os.path.dirname(os.path.realpath(entry.path))] = None
+    except OSError as error:
+        raise cannot_write(place.directory, error) from error
+    for directory in directories:
+        remove_temporaries(directory, mark)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise cannot_write(path, error) from error
