@@ -1,0 +1,34 @@
+# Two commands do all set-up: `make run` and `make test`. They need Python 3.11 or newer and make.
+PYTHON ?= python3
+BIN := .venv/bin
+SAMPLE := .venv/sample
+CORE := percept,knobs,instants,words,rules,memory,runs,consolidate,recall,remember,standing,check
+
+.PHONY: run test lint torture bench clean
+
+run: .venv/installed
+	@rm -rf $(SAMPLE) && cp -R config/sample $(SAMPLE)
+	@$(BIN)/python -m milkmem consolidate -v --elapsed 2h --data-dir $(SAMPLE) --config config/milkmem.toml
+	@$(BIN)/python -m milkmem inspect --data-dir $(SAMPLE) --config config/milkmem.toml
+	@echo; echo "Next: $(BIN)/milkmem inspect --help; $(BIN)/milkmem query tests --data-dir $(SAMPLE)"
+
+test: .venv/dev
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n auto --cov --cov-report= -q
+	$(BIN)/coverage report --fail-under=100 --include="$$(echo milkmem/{$(CORE)}.py | tr ' ' ,)"
+
+.venv/python:
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/installed: .venv/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+.venv/dev: .venv/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf .venv build dist

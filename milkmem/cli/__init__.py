@@ -1,0 +1,1 @@
+"""The command line: parsing, printing and one file per command."""
