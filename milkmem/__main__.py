@@ -13,6 +13,7 @@ from milkmem.errors import DEFECT, DONE, INTERRUPTED, REFUSED, CannotWrite, Milk
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import TextIO
 
 _HOOK = ["hook", "run"]
 _STRICT = "--strict"
@@ -54,12 +55,12 @@ def main(argv: list[str] | None = None) -> int:
             code = _fail(error.code, error.message, error.hint, error)
             sys.stdout.flush()
     except BrokenPipeError:
-        _drop_output()
+        _drop(sys.stdout)
     except KeyboardInterrupt:
-        _drop_output()
+        _drop(sys.stdout)
         code = INTERRUPTED
     except Exception as error:  # the one place where a defect turns into a line and an exit code
-        _drop_output()
+        _drop(sys.stdout)
         code = _fail_unforeseen(error)
     return _spared(argv, code)
 
@@ -109,7 +110,7 @@ def _fail(code: int, message: str, hint: str, error: BaseException) -> int:
             _print_trace(error)
         print(*lines, sep="\n", file=sys.stderr, flush=True)
     except OSError:
-        pass
+        _drop(sys.stderr)
     return code
 
 
@@ -124,12 +125,12 @@ def _print_trace(error: BaseException) -> None:
     print(type(error).__name__, file=sys.stderr)
 
 
-def _drop_output() -> None:
-    """Let what standard output still holds go nowhere, so that ending the program cannot fail or wait."""
+def _drop(stream: TextIO) -> None:
+    """Let what a standard stream still holds go nowhere, so that ending the program cannot fail or wait."""
     try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except OSError:
-        return  # what stands in for standard output has no file to fail on
+        return  # what stands in for the stream has no file to fail on
 
 
 if __name__ == "__main__":

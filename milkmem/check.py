@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from milkmem import instants
-from milkmem.percept import ROLES
+from milkmem.percept import EVIDENCE_LIMIT, ROLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     Object = dict[str, Any]
 
 _LARGEST_FLOAT = math.nextafter(math.inf, 0.0)
-_LARGEST_COUNT = 2**63 - 1
 _NO_TIME = "not a time that milk can read"
 _BLOCK = 512
 
@@ -134,7 +133,7 @@ def _wrong_seconds(values: list[Any]) -> str:
 def _wrong_count(values: list[Any]) -> str:
     if min(values) < 0:
         return "below zero"
-    return "beyond 64 bits" if max(values) > _LARGEST_COUNT else ""
+    return "beyond 64 bits" if max(values) > EVIDENCE_LIMIT else ""
 
 
 class _Field:

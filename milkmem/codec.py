@@ -27,7 +27,7 @@ DEEPEST = 64
 # A file of so many bytes, a document of so many percepts, edges and engrams: from there on orjson saves
 # more than its import costs.
 LARGE_FILE = 2_000_000
-LARGE_DOCUMENT = 4_000
+LARGE_DOCUMENT = 4_500
 
 _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 18

@@ -269,13 +269,14 @@ def _settings(path: str, text: str) -> Settings:
     if DATA_DIR in document and not _is_absolute(document[DATA_DIR]):
         raise _must(path, text, (DATA_DIR,), "an absolute path; ~ is the home directory")
     knobs = Knobs(**values)
-    if not _apart(knobs):
+    if not apart(knobs):
         name = "prune_threshold" if "prune_threshold" in memory else "promote_threshold"
         raise BadConfig(f"{path}:{_lines(text)[MEMORY, name]}: {_APART}", _SHOW_KEYS)
     return Settings(path, text, document, knobs)
 
 
-def _apart(knobs: Knobs) -> bool:
+def apart(knobs: Knobs) -> bool:
+    """Return whether the thresholds leave room between them: what is pruned could not be promoted."""
     return knobs.prune_threshold < knobs.promote_threshold
 
 
@@ -520,7 +521,7 @@ def set_session(path: str, session: str) -> InitResult:
 def _exists(path: str) -> Refused:
     return Refused(
         f"{path} exists",
-        f"milkmem config init --upgrade, or --force for a fresh one; both keep the old as {files.BACKUP_SUFFIX}",
+        f"milkmem config init --upgrade, or --force for a fresh one; {files.BACKUP_SUFFIX} keeps the old",
     )
 
 
@@ -669,6 +670,6 @@ def read_milk(path: str) -> tuple[dict[str, Value], list[str]]:
                 values[name] = KNOBS[name].read(value)
             except ValueError as words:
                 raise BadConfig(f"{path}: {_dotted(at)} must be {words}") from None
-    if not _apart(Knobs(**values)):
+    if not apart(Knobs(**values)):
         raise BadConfig(f"{path}: {_APART}")
     return values, left_out

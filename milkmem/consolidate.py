@@ -15,7 +15,7 @@ from milkmem.percept import (
     GLOBAL,
     PRUNED,
     STALE,
-    evidence,
+    corroborate,
     idle_seconds,
     is_core,
     put,
@@ -217,7 +217,7 @@ def _act(memory: Memory, store: str, percept: Percept, delta: float, gained: boo
     memory.mend(percept)
     percept["w"] = after
     if gained:
-        put(percept, "evidence", evidence(percept) + 1)
+        corroborate(percept)
     if gained or after > before:
         report.note(percept, BOOSTED_EVENT, scope, "evidence" if gained else "edge", before)
     if after < before:

@@ -116,9 +116,12 @@ def _keep_owner(target: str | int, owner: os.stat_result) -> None:
 def open_private(path: str) -> int:
     """Open a private file for a lock, creating it if needed, and return its descriptor; raises CannotWrite."""
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, PRIVATE_FILE)
-        if os.geteuid() == 0:
-            _keep_owner(descriptor, os.stat(os.path.dirname(path)))
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)
+        except FileExistsError:
+            return os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
+        os.fchmod(descriptor, PRIVATE_FILE)
+        _keep_owner(descriptor, os.stat(os.path.dirname(path)))
     except OSError as error:
         raise cannot_write(path, error) from error
     return descriptor

@@ -26,10 +26,12 @@ class Memory:
     """The files at hand by name ("global", "archive", or a session's name) and the session in use.
 
     `fetch` is asked once for a file that is not at hand yet; it returns None where there is none.
-    `clamped` are the ids of changed percepts whose w was outside [0,1] (F7).
+    `clamped` are the ids of changed percepts whose w was outside [0,1] (F7). `returned` is what left the archive
+    for a live store, as it stood there, and `archives` says that something went the other way: the order of
+    writing depends on both (Z3).
     """
 
-    __slots__ = ("_fetch", "changed", "clamped", "files", "session")
+    __slots__ = ("_fetch", "archives", "changed", "clamped", "files", "returned", "session")
 
     def __init__(
         self, files: dict[str, Document | None], session: str, fetch: Callable[[str], Document | None]
@@ -38,6 +40,8 @@ class Memory:
         self.session = session
         self.changed: set[str] = set()
         self.clamped: list[str] = []
+        self.archives = False
+        self.returned: Document = {"percepts": [], "edges": []}
         self._fetch = fetch
 
     def percepts(self, store: str) -> list[Percept]:
@@ -135,6 +139,7 @@ class Memory:
             self.mend(percept)
             archived: Archived = {"at": instants.format(now), "reason": reason, "from": store}
             percept["archived"] = archived
+        self.archives = True
         self.add(ARCHIVE, moved)
         for live in self.live():
             self.move_edges(live, ARCHIVE, lambda edge: touches(edge, leaving))
@@ -150,6 +155,7 @@ class Memory:
         if not taken:
             raise KeyError(percept_id)
         percept = taken[0]
+        self._note_return([percept.copy()], [])
         origin = percept["archived"]["from"]
         there = origin == GLOBAL or (origin != ARCHIVE and self._file(origin) is not None)
         home = origin if there else self.session
@@ -204,8 +210,23 @@ class Memory:
         in_global = self._ids(GLOBAL)
         live = in_global | self._ids(session)
         returning = self.remove_edges(ARCHIVE, lambda edge: touches(edge, ids) and _joins(edge, live))
-        self.add_edges(GLOBAL, [edge for edge in returning if _joins(edge, in_global)])
-        self.add_edges(session, [edge for edge in returning if not _joins(edge, in_global)])
+        self._note_return([], returning)
+        new = _new_edges(returning, [*self.edges(GLOBAL), *self.edges(session)])
+        self.add_edges(GLOBAL, [edge for edge in new if _joins(edge, in_global)])
+        self.add_edges(session, [edge for edge in new if not _joins(edge, in_global)])
+
+    def _note_return(self, percepts: list[Percept], edges: list[Edge]) -> None:
+        self.returned["percepts"] = [*(self.returned["percepts"] or []), *percepts]
+        self.returned["edges"] = [*(self.returned["edges"] or []), *edges]
+
+    def archive_with_returned(self) -> Document:
+        """Return the archive as it is, and with it all that is leaving it (Z3)."""
+        archive = self._file(ARCHIVE) or empty()
+        return {
+            **archive,
+            "percepts": [*self.percepts(ARCHIVE), *(self.returned["percepts"] or [])],
+            "edges": [*self.edges(ARCHIVE), *(self.returned["edges"] or [])],
+        }
 
 
 def _joins(edge: Edge, ids: Collection[str]) -> bool:
@@ -266,3 +287,8 @@ def contradictions(memory: Memory) -> dict[str, list[str]]:
             found.setdefault(one, set()).add(other)
             found.setdefault(other, set()).add(one)
     return {percept_id: sorted(others) for percept_id, others in found.items()}
+
+
+def contradicting_pairs(memory: Memory) -> list[tuple[str, str]]:
+    """Return the live contradictions as pairs of ids, each once, sorted (P3)."""
+    return sorted((one, other) for one, others in contradictions(memory).items() for other in others if one < other)

@@ -80,6 +80,8 @@ STALE = "stale"
 PRUNED = "pruned"
 EVICTED = "evicted"
 
+EVIDENCE_LIMIT = 2**63 - 1
+
 CORE_BIRTH_WEIGHT = 1.0
 BIRTH_WEIGHTS = {USER: 0.9, SYSTEM: 0.4}
 OTHER_BIRTH_WEIGHT = 0.7
@@ -104,6 +106,11 @@ def weight(percept: Percept) -> float:
 def evidence(percept: Percept) -> int:
     """Return in how many runs the percept was corroborated; missing and null mean 0 (F3)."""
     return percept.get("evidence") or 0
+
+
+def corroborate(percept: Percept) -> None:
+    """Add one to evidence, up to the largest number that milk can load (F3, Z7)."""
+    put(percept, "evidence", min(evidence(percept) + 1, EVIDENCE_LIMIT))
 
 
 def idle_seconds(percept: Percept) -> float:

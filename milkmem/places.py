@@ -139,9 +139,13 @@ def project_directory(directory: str | None = None) -> str:
     That is the nearest folder upwards with a `.git`, else the directory. Raises BadUsage where it is gone.
     """
     try:
-        start = os.path.realpath(os.getcwd() if directory is None else directory)
+        here = os.getcwd() if directory is None else directory
     except OSError as error:
         raise BadUsage("the working directory is gone") from error
+    try:
+        start = os.path.realpath(here)
+    except OSError:
+        start = os.path.abspath(here)  # its links cannot be read, so it is known by its name
     project = start
     while not os.path.exists(os.path.join(project, ".git")):
         parent = os.path.dirname(project)

@@ -6,7 +6,7 @@ import re
 
 from milkmem import instants, rules, words
 from milkmem.knobs import CONTENT_LIMIT_BYTES
-from milkmem.percept import ARCHIVE, GLOBAL, STALE, birth_weight, evidence, is_core, put, weight
+from milkmem.percept import ARCHIVE, GLOBAL, STALE, birth_weight, corroborate, is_core, put, weight
 from milkmem.recall import CAUTION, FACT_MARK, HEADING, one_line
 
 TYPE_CHECKING = False
@@ -174,7 +174,7 @@ class Recorder:
         if not is_core(percept):
             percept["w"] = rules.reinforced(weight(percept), self._knobs)
             if self._run.award(percept["id"]):
-                put(percept, "evidence", evidence(percept) + 1)
+                corroborate(percept)
                 outcome.evidence_awarded = True
             if fact.core:
                 percept["w"] = birth_weight(percept["producer"], core=True)
@@ -212,8 +212,11 @@ class Recorder:
 def link(memory: Memory, edge: Edge) -> bool:
     """Add an edge between live percepts; return whether it was new (E4).
 
-    It goes to the global store if both ends are there, else to the session.
+    It goes to the global store if both ends are there, else to the session. A percept is not linked to
+    itself, which a restatement that names what it restates would ask for.
     """
+    if edge["from"] == edge["to"]:
+        return False
     present = [other for store in memory.live() for other in memory.edges(store)]
     if any(_same(edge, other) for other in present):
         return False

@@ -19,10 +19,12 @@ import os
 import time
 import zlib
 
-from milkmem import codec
+from milkmem import clock, codec
 from milkmem.check import Malformed, check
 from milkmem.errors import BadData, Busy
 from milkmem.files import (
+    TEMPORARY_PREFIX,
+    TEMPORARY_SUFFIX,
     Replacement,
     cannot_write,
     fingerprint_of,
@@ -31,7 +33,7 @@ from milkmem.files import (
     read_regular,
     remove_temporaries,
 )
-from milkmem.memory import Memory
+from milkmem.memory import Memory, empty
 from milkmem.percept import ARCHIVE, GLOBAL
 from milkmem.places import is_name
 from milkmem.runs import Book, Run, is_forgotten, is_over, sitting_at, touch
@@ -115,13 +117,13 @@ class Reader:
     A lenient reader lists what it cannot read in `unreadable`, and goes on as if it were not there.
     """
 
-    __slots__ = ("_lenient", "fingerprints", "place", "unreadable")
+    __slots__ = ("fingerprints", "lenient", "place", "unreadable")
 
     def __init__(self, place: Place, lenient: bool = False) -> None:
         self.place = place
         self.fingerprints: dict[str, Fingerprint | None] = {}
         self.unreadable: list[BadData] = []
-        self._lenient = lenient
+        self.lenient = lenient
 
     def read(self, store: str) -> Document | None:
         """Return the decoded file of a store, None where there is none; raises BadData (F7)."""
@@ -130,7 +132,7 @@ class Reader:
         try:
             return self._read(store)
         except BadData as fault:
-            if not self._lenient:
+            if not self.lenient:
                 raise
             self.unreadable.append(fault)
             self.fingerprints[store] = fingerprint_of(self.place.file(store))
@@ -209,36 +211,38 @@ def look(
     return View(memory, reader)
 
 
-def look_at_runs(place: Place, choice: RunChoice, now: Moment) -> tuple[Book, Run | None]:
-    """Read the clocks and the run that a command would belong to, without a lock or a trace (R2)."""
+def look_at_runs(place: Place, choice: RunChoice, at: int | None) -> tuple[Book, Run | None, Moment]:
+    """Read the clocks, the run that a command would belong to and the moment, without lock or trace (R2)."""
     book = _decoded(place.state(BOOK), _read_state(place.state(BOOK)), Book.from_json) or Book()
     named_raw = None if choice.named is None else _read_state(_named_run(place, choice.named))
-    return book, _run_at(place, book, choice, named_raw, now)
+    now = clock.read(at)
+    return book, _run_at(place, book, choice, named_raw, now), now
 
 
 def edit(
     place: Place,
     work: Callable[[Visit], T],
     *,
-    now: Moment,
+    at: int | None = None,
     run: RunChoice | None = None,
     wait: float | None = None,
     seen: View | None = None,
     sessions: Iterable[str] = (),
-    restoring: bool = False,
     lenient: bool = False,
 ) -> tuple[T, list[str]]:
     """Do one read-modify-write and return what `work` returned, and warnings (Z1 to Z4).
 
     `work` changes the memory of the visit it is given, and may be called again on a fresh one when another
-    program changed a file meanwhile. `run` says which run the command belongs to, None for none; `seen`
-    is an earlier look, used again where its files are unchanged; `restoring` turns the order of writing
-    round, since the archive is then the source; `lenient` goes on without files that cannot be read. Raises Busy, CannotWrite, BadData; whatever is raised before
-    the first file is replaced leaves every file as it was.
+    program changed a file meanwhile. The clock is read under the lock, so that a command that waited does not
+    set it back; `at`, nanoseconds since the epoch, replaces the instant that is stored. `run` says which run
+    the command belongs to, None for none; `seen` is an earlier look, used again where its files are
+    unchanged; `lenient` goes on without files that cannot be read. Raises Busy, CannotWrite, BadData;
+    whatever is raised before the first file is replaced leaves every file as it was.
     """
     make_private_directory(place.state())
     lock = _lock(place, place.lock_timeout if wait is None else wait)
     try:
+        now = clock.read(at)
         mark = _mark(place)
         _clean(place, mark)
         book_raw = _read_state(place.state(BOOK))
@@ -257,7 +261,7 @@ def edit(
             result = work(visit)
             if memory.clamped:
                 visit.warnings.append(f"w was outside [0,1] and is now clamped: {', '.join(memory.clamped)}")
-            if _write(visit, mark, restoring):
+            if _write(visit, mark):
                 return result, visit.warnings
         raise Busy(f"{place.directory}: its files keep changing under us", "try again when milk is quiet")
     finally:
@@ -284,6 +288,56 @@ def files_holding(place: Place, texts: Iterable[str]) -> list[str]:
             if read is not None and any(text in read[0] for text in spelled):
                 found.append(path)
     return sorted(found)
+
+
+def named_runs(place: Place) -> tuple[list[Run], list[BadData]]:
+    """Return the runs that callers named, without a lock, and what could not be read of them (R2)."""
+    found, unreadable = [], []
+    try:
+        names = sorted(os.listdir(place.state(NAMED_RUNS)))
+    except OSError:
+        names = []
+    for name in names:
+        path = place.state(NAMED_RUNS, name)
+        try:
+            run = _decoded(path, _read_state(path), Run.from_json) if name.endswith(MEMORY_SUFFIX) else None
+        except BadData as fault:
+            unreadable.append(fault)
+        else:
+            found += [run] if run is not None else []
+    return found, unreadable
+
+
+def left_over(place: Place) -> list[tuple[str, bool]]:
+    """Return the temporary files there are, and whether the next writing command removes each (Z2)."""
+    mark = f"{TEMPORARY_PREFIX}{_mark(place)}-"
+    found = []
+    for directory in _directories(place) if place.exists() else ():
+        try:
+            names = sorted(os.listdir(directory))
+        except OSError:
+            continue
+        for name in names:
+            if name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX):
+                found.append((os.path.join(directory, name), name.startswith(mark)))
+    return found
+
+
+def is_locked(place: Place) -> bool:
+    """Return whether another command holds the lock at this moment; nothing is created (Z1)."""
+    try:
+        descriptor = os.open(place.state(LOCK), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
 
 
 def remove_unused_runs(visit: Visit) -> None:
@@ -326,6 +380,7 @@ def _read_again(
     place: Place, sessions: Iterable[str], seen: View | None, lenient: bool
 ) -> tuple[Reader, dict[str, Document | None]]:
     if seen is not None and not seen.memory.changed and seen.reader.unchanged():
+        seen.reader.lenient = lenient
         return seen.reader, seen.memory.files
     reader = Reader(place, lenient)
     stores = dict.fromkeys([place.session, *sessions, GLOBAL])
@@ -341,16 +396,12 @@ def _settled(book: Book, reader: Reader) -> bool:
     )
 
 
-def _write(visit: Visit, mark: str, restoring: bool) -> bool:
+def _write(visit: Visit, mark: str) -> bool:
     """Replace what changed, destination before source; return False where it must be done again (Z3, Z4)."""
     memory, place, reader, run = visit.memory, visit.place, visit.reader, visit._run
     if not memory.changed and run is None:
         return True
-    order = [store for store in (ARCHIVE, GLOBAL) if store in memory.changed]
-    order += sorted(memory.changed.difference(order))
-    if restoring:
-        order.reverse()
-    encoded = [(store, codec.encode(memory.files[store] or {})) for store in order]
+    encoded = [(store, codec.encode(document)) for store, document in _in_order(memory)]
     waiting: list[Replacement] = []
     try:
         replacements = []
@@ -364,13 +415,15 @@ def _write(visit: Visit, mark: str, restoring: bool) -> bool:
             return False
         for record in records:
             record.commit()
+        stands = dict(reader.fingerprints)
         for at, (store, replacement) in enumerate(replacements):
-            if at > 0 and fingerprint_of(place.file(store)) != reader.fingerprints[store]:
+            if at > 0 and fingerprint_of(place.file(store)) != stands[store]:
                 visit.warnings.append(
                     f"{place.file(store)} changed meanwhile and was left alone; the next pass completes the move"
                 )
                 continue
             replacement.commit()
+            stands[store] = replacement.fingerprint
         if visit.run_ended and run is not None and not run.implicit:
             _remove(_named_run(place, run.id))
         return True
@@ -379,7 +432,29 @@ def _write(visit: Visit, mark: str, restoring: bool) -> bool:
             replacement.discard()
 
 
+def _in_order(memory: Memory) -> list[tuple[str, Document]]:
+    """Return the changed files in the order of writing: the destination of every move before its source (Z3).
+
+    The archive comes first, the global store before a session. What left the archive was its to keep until
+    then, so in that case the archive comes last, and first as well if something else goes there.
+    """
+    live = [store for store in (GLOBAL, *sorted(memory.changed)) if store in memory.changed and store != ARCHIVE]
+    order = [(store, memory.files[store] or empty()) for store in dict.fromkeys(live)]
+    if ARCHIVE not in memory.changed:
+        return order
+    archive = (ARCHIVE, memory.files[ARCHIVE] or empty())
+    if not memory.returned["percepts"] and not memory.returned["edges"]:
+        return [archive, *order]
+    if not memory.archives:
+        return [*order, archive]
+    return [(ARCHIVE, memory.archive_with_returned()), *order, archive]
+
+
 def _note_files(visit: Visit, replaced: dict[str, Replacement]) -> None:
+    """Note how the memory files will stand, so that the next command knows whether they need healing."""
+    if visit.reader.unreadable:
+        visit.book.files.clear()
+        return
     for store in (visit.place.session, GLOBAL, ARCHIVE, *replaced):
         if store in replaced:
             visit.book.files[store] = replaced[store].fingerprint
@@ -451,7 +526,13 @@ def _mark(place: Place) -> str:
 
 
 def _clean(place: Place, mark: str) -> None:
-    """Remove what a crash left, beside the real files of symbolic links too (Z2)."""
+    """Remove what a crash left (Z2)."""
+    for directory in _directories(place):
+        remove_temporaries(directory, mark)
+
+
+def _directories(place: Place) -> list[str]:
+    """Return where temporary files can be: beside the real files of symbolic links too (Z2)."""
     directories = {place.directory: None, place.state(): None, place.state(NAMED_RUNS): None}
     try:
         with os.scandir(place.directory) as entries:
@@ -460,8 +541,7 @@ def _clean(place: Place, mark: str) -> None:
                     directories[os.path.dirname(os.path.realpath(entry.path))] = None
     except OSError as error:
         raise cannot_write(place.directory, error) from error
-    for directory in directories:
-        remove_temporaries(directory, mark)
+    return list(directories)
 
 
 def _remove(path: str) -> None:

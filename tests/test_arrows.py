@@ -30,7 +30,7 @@ ARROWS = {
     "config": {"errors", "files", "knobs", "places"},
     "chance": set(),
     "clock": {"runs"},
-    "store": {"check", "codec", "errors", "files", "memory", "percept", "places", "runs"},
+    "store": {"check", "clock", "codec", "errors", "files", "memory", "percept", "places", "runs"},
 }
 CORE = ("percept", "knobs", "instants", "words", "rules", "memory", "runs", "consolidate", "standing", "recall")
 PURE = (*CORE, "remember", "check")

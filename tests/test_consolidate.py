@@ -846,6 +846,25 @@ def test_used_between_the_last_pass_and_the_run() -> None:
     assert "idle_seconds" not in found(kept, "g")
 
 
+def test_used_since_the_last_pass_before_a_reboot() -> None:
+    """D4: the last global pass is the last one after a reboot too, though it measures no time any more."""
+    kept, book = memory([percept("g", 0.2), percept("h", 0.2)]), Book()
+    run_pass(kept, book, begun(book, 0), 10)
+    recall.mark_used(kept, {"g"}, NOW + 20 * SECOND)
+    after = Run("run-2", False, moment(5, wall=30, boot="other"))
+    now = moment(15, wall=40, boot="other")
+    touch(book, after, WORK, after.started, 120.0)
+    outcome = consolidate_run(kept, Knobs(), book, after, now=now, stated=None)
+    assert outcome.elapsed.global_store == 10.0
+    assert "idle_seconds" not in found(kept, "g")
+    assert found(kept, "h")["idle_seconds"] == 20.0
+    recall.mark_used(kept, {"h"}, NOW + 39 * SECOND)
+    run_pass_at = moment(25, wall=50, boot="other")
+    consolidate_run(kept, Knobs(), book, after, now=run_pass_at, stated=None)
+    assert found(kept, "g")["idle_seconds"] == 10.0
+    assert found(kept, "h")["idle_seconds"] == 10.0
+
+
 def test_pass_at_a_stated_instant() -> None:
     """R4: with `--at` the stated instant is the one stored and the one uses are compared with."""
     kept, book = memory([percept("g", 0.2)], [percept("s", 0.1)]), Book()

@@ -275,6 +275,14 @@ def test_restore_from_a_session_that_is_gone(home: str) -> None:
     assert "gone" not in kept.changed
 
 
+def test_restore_to_a_global_store_that_is_not_there() -> None:
+    """G3: what came from the global store goes back to it, though its file is not there."""
+    kept = memory(None, [percept("s")], [archived("a")])
+    kept.files[GLOBAL] = None
+    assert kept.restore("a")[1] == GLOBAL
+    assert kept.files[GLOBAL] == document([percept("a", 0.2)])
+
+
 def test_restore_what_is_not_there() -> None:
     """G3: an id that is not archived is refused, one that is live too."""
     kept = memory([percept("g")])
@@ -296,19 +304,21 @@ def test_edges_come_back() -> None:
             edge("a", "extends", "b"),
             edge("c", "extends", "g"),
             edge("a", "derives", "ghost"),
+            edge("s", "derives", "g"),
         ],
     )
+    left = [("c", "extends", "g"), ("a", "derives", "ghost"), ("s", "derives", "g")]
     kept.restore("a")
     assert all_edges(kept) == {
         GLOBAL: [("a", "extends", "g")],
         WORK: [("s", "extends", "a")],
-        ARCHIVE: [("a", "extends", "b"), ("c", "extends", "g"), ("a", "derives", "ghost")],
+        ARCHIVE: [("a", "extends", "b"), *left],
     }
     kept.restore("b")
     assert all_edges(kept) == {
         GLOBAL: [("a", "extends", "g")],
         WORK: [("s", "extends", "a"), ("a", "extends", "b")],
-        ARCHIVE: [("c", "extends", "g"), ("a", "derives", "ghost")],
+        ARCHIVE: left,
     }
 
 
@@ -495,6 +505,30 @@ def test_archived_halfway() -> None:
         WORK: [("a", "extends", "s"), ("s", "extends", "g")],
         ARCHIVE: [("old", "extends", "g"), ("a", "extends", "old")],
     }
+
+
+def test_edge_left_in_the_session() -> None:
+    """Z3, E4: an edge of two globals in the session file is there once after an archiving cut short."""
+    edges = [edge("a", "extends", "g")]
+    kept = memory([percept("a"), percept("g")], None, [archived("a")], edges=edges, archived_edges=[*edges])
+    kept.heal()
+    assert [len(listed) for listed in all_edges(kept).values()] == [1]
+    assert ARCHIVE not in all_edges(kept)
+
+
+def test_edge_left_in_the_global_file() -> None:
+    """Z3, E4: a session percept's edge in the global file is there once after a pruning cut short."""
+    edges = [edge("s", "extends", "g")]
+    kept = memory(
+        [percept("g")],
+        [percept("s")],
+        [archived("s", 0.1, "pruned", WORK)],
+        global_edges=edges,
+        archived_edges=[*edges],
+    )
+    kept.heal()
+    assert [len(listed) for listed in all_edges(kept).values()] == [1]
+    assert ARCHIVE not in all_edges(kept)
 
 
 def test_everywhere() -> None:

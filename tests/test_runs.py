@@ -80,6 +80,18 @@ def test_sitting_ends() -> None:
     assert second.award("a")
 
 
+def test_new_sitting_takes_over_nonces() -> None:
+    """R3: a new sitting takes over the nonces of the one before; its own stand; a named run has its own."""
+    book = Book()
+    sitting(book, moment(0)).nonces = {"a": "1", "b": "2"}
+    assert named(book, "agent", moment(10)).nonces == {}
+    second = Run("sitting", True, moment(5 * HOUR))
+    second.nonces = {"b": "3"}
+    touch(book, second, WORK, second.started, GAP)
+    assert second.nonces == {"a": "1", "b": "3"}
+    assert second.awarded == set()
+
+
 def test_gap_is_a_knob() -> None:
     """R1: the gap is run_gap_minutes."""
     book = Book()
@@ -132,6 +144,15 @@ def test_named_run_keeps_sitting() -> None:
     assert book.sitting is first
     assert other.active.monotonic == 100 * 60 * SECOND
     assert sitting(book, moment(200 * MINUTE)) is first
+
+
+def test_named_run_is_active() -> None:
+    """R3, R5: every command of a named run dates its record, or the record would be forgotten under it."""
+    book = Book()
+    other = named(book, "agent", moment(0))
+    touch(book, other, WORK, moment(40 * DAY), GAP)
+    assert (other.started.monotonic, other.active.monotonic) == (0, 40 * 86_400 * SECOND)
+    assert not is_forgotten(other, moment(41 * DAY))
 
 
 def test_named_run_revives_no_sitting() -> None:

@@ -35,7 +35,7 @@ from milkmem.words import (
 
 DATA = Path(__file__).parent / "data"
 DEFAULT = 0.60
-QUICK = settings(deadline=None, derandomize=True, max_examples=200)
+QUICK = settings(deadline=None, derandomize=True, max_examples=120)
 
 
 def table(name: str) -> list[Any]:
@@ -483,8 +483,8 @@ def test_find_hits_and_sharing(way: dict[str, float]) -> None:
 def test_find_in_a_large_store() -> None:
     """S2, S4: among many contents that have most words in common, the right ones are found."""
     fact = "Fact {}: the staging service listens on port {} and reloads its files at midnight"
-    contents = [fact.format(at, at + 4000) for at in range(3000)]
-    contents += [f"Harbour {at} opens at noon" for at in range(3000)]
+    contents = [fact.format(at, at + 4000) for at in range(1500)]
+    contents += [f"Harbour {at} opens at noon" for at in range(200)]
     index = Index()
     for content in contents:
         index.add(read(content))
@@ -492,15 +492,42 @@ def test_find_in_a_large_store() -> None:
         (fact.format(77, 9999), [], [77, 0, 1, 2, 3]),
         (fact.format(9999, 9999), [], [0, 1, 2, 3, 4]),
         (fact.format(77, 4077), [77], []),
-        ("Harbour 5 opens at noon", [3005], []),
+        ("Harbour 5 opens at noon", [1505], []),
         ("Never open harbour 5", [], []),
     ):
         expected = told(each_in_turn(read(text), contents, DEFAULT, 5))
         assert [at for at, _ in expected[0]] == restates
         assert [at for at, _, _ in expected[1]] == conflicts
-        assert expected[2] == (3000 if conflicts else 0)
+        assert expected[2] == (1500 if conflicts else 0)
         assert told(find(read(text), contents, DEFAULT, 5)) == expected
         assert told(index.find(read(text), DEFAULT, 5)) == expected
+
+
+def test_find_most_similar() -> None:
+    """S2: of several restatements only the most similar are taken, all that are equally similar."""
+    contents = ["alpha beta gamma delta", "Gamma, beta, alpha", "alpha beta", "alpha beta gamma"]
+    index = Index()
+    for content in contents:
+        index.add(read(content))
+    new = read("alpha beta gamma")
+    assert told(find(new, contents, DEFAULT, 5)) == ([(1, 1.0), (3, 1.0)], [], 0)
+    assert told(index.find(new, DEFAULT, 5)) == ([(1, 1.0), (3, 1.0)], [], 0)
+
+
+def test_find_figures_in_capitals() -> None:
+    """S2: figures are compared case-folded in a store too."""
+    assert told(find(read("pin the parser to v1.2-rc1"), ["PIN THE PARSER TO V1.2-RC1"], DEFAULT, 5))[0] == [
+        (0, 1.0)
+    ]
+
+
+@pytest.mark.parametrize("first", ["a\0b", "a\1b", "é\0ê", "don't", ""])
+def test_positions_in_a_store(first: str) -> None:
+    """Q1, I1, S2: control characters within a content do not shift those behind it."""
+    contents = [first, "harbour", "é harbour", "port"]
+    assert find_hits(Query("harbour ox"), contents) == {1: 1, 2: 1}
+    assert find_sharing(read("harbour"), contents) == {1, 2}
+    assert told(find(read("port"), contents, DEFAULT, 5))[0] == [(3, 1.0)]
 
 
 def test_ascii_needs_no_tables() -> None:

@@ -7,11 +7,12 @@ import sys
 from milkmem import instants, runs, store
 from milkmem.cli.output import print_json
 from milkmem.cli.plain import duration, field
-from milkmem.cli.setup import Setup, at_terminal, say
-from milkmem.cli.targets import printed_ids
+from milkmem.cli.setup import Setup, at_terminal, hint, say
+from milkmem.cli.targets import printed_ids, ways_out
 from milkmem.consolidate import METRICS_PREFIX, Elapsed, Outcome, Report, consolidate_run
 from milkmem.errors import DONE, BadUsage
 from milkmem.knobs import MEASURED_ELAPSED_LIMIT
+from milkmem.memory import contradicting_pairs
 from milkmem.percept import GLOBAL
 
 TYPE_CHECKING = False
@@ -26,6 +27,8 @@ def run(call: Call) -> int:
     """Do one pass and print its report where someone asks for it; return the exit code."""
     stated = _stated(call.text("elapsed"))
     setup = Setup(call)
+    if stated is None and setup.at is not None:
+        stated = 0.0
     if not setup.place.exists():
         memory = store.look(setup.place).memory
         outcome, run = Outcome(Report(), Elapsed(0.0, 0.0), []), None
@@ -54,7 +57,7 @@ def _perform(setup: Setup, stated: float | None) -> tuple[Memory, Outcome, Run |
         )
         return visit.memory, outcome, visit.run
 
-    result, warnings = store.edit(setup.place, work, now=setup.now, run=setup.run_choice())
+    result, warnings = store.edit(setup.place, work, at=setup.at, run=setup.run_choice())
     for warning in warnings:
         say(warning)
     return result
@@ -64,10 +67,10 @@ def _rehearse(setup: Setup, stated: float | None) -> tuple[Memory, Outcome, Run 
     """Do the pass on what was read and write nothing (C3)."""
     choice = setup.run_choice()
     memory = store.look(setup.place, archive=True).memory
-    book, found = store.look_at_runs(setup.place, choice, setup.now)
-    run = runs.Run("", True, setup.now) if found is None else found
-    run.named.setdefault(memory.session, setup.now)
-    return memory, consolidate_run(memory, setup.knobs, book, run, now=setup.now, stated=stated), found
+    book, found, now = store.look_at_runs(setup.place, choice, setup.at)
+    run = runs.Run("", True, now) if found is None else found
+    run.named.setdefault(memory.session, now)
+    return memory, consolidate_run(memory, setup.knobs, book, run, now=now, stated=stated), found
 
 
 def _print(setup: Setup, memory: Memory, outcome: Outcome, run: Run | None) -> None:
@@ -86,6 +89,16 @@ def _print(setup: Setup, memory: Memory, outcome: Outcome, run: Run | None) -> N
     elif call.flag("verbose"):
         for change in report.changes:
             print(_line(change))
+        _say_conflicts(memory)
+
+
+def _say_conflicts(memory: Memory) -> None:
+    """Name the live contradictions and the commands that would end each (P3)."""
+    ids = printed_ids(memory)
+    for one, other in contradicting_pairs(memory):
+        say(f"{ids[one]} and {ids[other]} contradict each other")
+        for command in ways_out(ids[one], ids[other]):
+            hint(command)
 
 
 def _line(change: Change) -> str:

@@ -231,6 +231,11 @@ class Group:
 
 _SHARE = Bound("a number from 0 to 1", lambda value: 0 <= value <= 1)
 _COUNT = Bound("a whole number above 0", lambda value: value > 0)
+_EVERY = Bound("a whole number, 0 for never", lambda value: value >= 0)
+_DAYS = Bound("a number of days above 0", lambda value: 0 < value < float("inf"))
+_RATE = Bound("a number above 0", lambda value: 0 < value < float("inf"))
+_HOURS = Bound("a number from 0.1 to 24", lambda value: 0.1 <= value <= 24)
+_TURNS = Bound("a whole number from 1 to 1000", lambda value: 1 <= value <= 1000)
 
 SHARED = (
     Option(
@@ -270,15 +275,16 @@ LIVE = "live"
 ANY = "any"
 ID_SCOPES = (LIVE, ARCHIVE, ANY)
 
+AT = Option(
+    "--at",
+    kind=TEXT,
+    metavar="TIME",
+    help="The instant to take as now (RFC 3339 or YYYY-MM-DD), for replays and tests.",
+    panel=RUN_OPTIONS,
+)
 RUN = (
     Option("--run", kind=TEXT, metavar="ID", help="The run, instead of MILKMEM_RUN.", panel=RUN_OPTIONS),
-    Option(
-        "--at",
-        kind=TEXT,
-        metavar="TIME",
-        help="The instant to take as now (RFC 3339 or YYYY-MM-DD), for replays and tests.",
-        panel=RUN_OPTIONS,
-    ),
+    AT,
 )
 
 _DRY_RUN = Option("--dry-run", help="Say what would be done and write nothing.")
@@ -288,6 +294,25 @@ _FOR = Option(
 )
 _FROM = Argument("source", "FROM", "The id of the percept that the edge starts at.")
 _TO = Argument("target", "TO", "The id of the percept that the edge leads to.")
+
+_PATTERN = (
+    Option(
+        "--hours-per-run",
+        kind=NUMBER,
+        metavar="H",
+        default=2.0,
+        bound=_HOURS,
+        help="How long a run lasts.",
+    ),
+    Option(
+        "--turns-per-run",
+        kind=WHOLE,
+        metavar="N",
+        default=10,
+        bound=_TURNS,
+        help="The turns of a run; each ends in a pass.",
+    ),
+)
 
 GROUPS = (
     Group("config", MEMORY, "Set up and show the configuration."),
@@ -405,6 +430,7 @@ COMMANDS = (
             ),
             Option("--archive", help="The archive too."),
             _ALL_SESSIONS,
+            AT,
             *SHARED,
         ),
         "milkmem.cli.inspect:run",
@@ -643,7 +669,7 @@ COMMANDS = (
             Argument("agent", "AGENT", "Whose settings to change.", choices=AGENTS),
             Option("--project", help="The settings of the project one is in, not the user's."),
             Option("--prompt", help="Put facts that bear on a prompt before it, too."),
-            Option("--per-project", help="Set session = \"@cwd\", so that projects' sessions stay apart."),
+            Option("--per-project", help='Set session = "@cwd", so that projects\' sessions stay apart.'),
             Option("--notify", help="Codex before its hooks: only the notify line of config.toml."),
             Option("--uninstall", help="Take out what this command put in."),
             _DRY_RUN,
@@ -662,6 +688,103 @@ COMMANDS = (
         ),
         (Argument("shell", "SHELL", "The shell.", choices=SHELLS), *SHARED),
         "milkmem.cli.hook:shell",
+    ),
+    Command(
+        "forecast",
+        SETUP,
+        "Tell what happens next to each percept if nothing is said or used again.",
+        "Times are running days from the last pass. With a target, w is drawn as a curve.",
+        (
+            ("milkmem forecast", "every percept, the nearest event first"),
+            ("milkmem forecast 3f2a9c01 --days 14", "one percept, with all that becomes of it"),
+        ),
+        (
+            Argument("target", "TARGET", "An id, the beginning of one, or a text.", required=False),
+            Option(
+                "--days",
+                kind=NUMBER,
+                metavar="D",
+                default=60.0,
+                bound=_DAYS,
+                help="How many running days to look ahead.",
+            ),
+            *_PATTERN,
+            *RUN,
+            *SHARED,
+        ),
+        "milkmem.cli.forecast:run",
+    ),
+    Command(
+        "simulate",
+        SETUP,
+        "Show when facts graduate, fade and are archived under a way of working and other knobs.",
+        "The knobs in force come first, then one setting for each --set, side by side. Nothing is written.",
+        (
+            ("milkmem simulate --hours-per-run 8 --set session_half_life_days=7", "long runs, slower decay"),
+            (
+                "milkmem simulate --from-here --days 90 --set reconfirm_boost=0.1,edge_cadence=run",
+                "what is kept now",
+            ),
+        ),
+        (
+            Option(
+                "--runs-per-day",
+                kind=NUMBER,
+                metavar="R",
+                default=1.0,
+                bound=_RATE,
+                help="How many runs a day has.",
+            ),
+            *_PATTERN,
+            Option(
+                "--restated",
+                kind=WHOLE,
+                metavar="N",
+                bound=_EVERY,
+                help="Each fact is restated in the first run and every N runs; 1, or 0 with --from-here.",
+            ),
+            Option(
+                "--used",
+                kind=WHOLE,
+                metavar="N",
+                default=0,
+                bound=_EVERY,
+                help="Each fact is used in the first run and every N runs; 0 for never.",
+            ),
+            Option(
+                "--days",
+                kind=NUMBER,
+                metavar="D",
+                default=30.0,
+                bound=_DAYS,
+                help="How many days to play.",
+            ),
+            Option(
+                "--set",
+                kind=TEXT,
+                metavar="KNOB=VALUE",
+                multiple=True,
+                help="A setting to compare; commas join knobs that change together. May be repeated.",
+            ),
+            Option(
+                "--from-here", help="Play on a copy of the memory instead of one new fact of each producer."
+            ),
+            AT,
+            *SHARED,
+        ),
+        "milkmem.cli.simulate:run",
+    ),
+    Command(
+        "doctor",
+        SETUP,
+        "Look for what is wrong: places, permissions, files, configuration, runs, hooks.",
+        "Each finding comes with the next command to type. Nothing is written.",
+        (
+            ("milkmem doctor", "where everything is, and what is wrong with it"),
+            ("milkmem doctor --json", "the same as JSON; the exit code is 1 where something is wrong"),
+        ),
+        SHARED,
+        "milkmem.cli.doctor:run",
     ),
     Command(
         "completion",

@@ -115,7 +115,7 @@ def _forget(setup: Setup, ids: Sequence[str]) -> int:
         memory.forget(ids)
         return _Gone(chosen, names, left, texts, visit.reader.unreadable)
 
-    gone, warnings = store.edit(setup.place, work, now=setup.now, sessions=stores, lenient=True)
+    gone, warnings = store.edit(setup.place, work, at=setup.at, sessions=stores, lenient=True)
     if not gone.chosen:
         raise Refused("it is gone already")
     _print(setup, gone.names, gone.chosen)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 from milkmem import remember, store
 from milkmem.cli.output import count, percept_json, print_json
-from milkmem.cli.setup import Setup, note_use, say
+from milkmem.cli.setup import Setup, note_use, say, standard_input
 from milkmem.errors import DONE
 from milkmem.recall import Injection, inject
 
@@ -22,7 +20,7 @@ def run(call: Call) -> int:
     setup = Setup(call)
     prompt = call.text("prompt")
     if prompt == STANDARD_INPUT:
-        prompt = sys.stdin.buffer.read().decode("utf-8", "replace")
+        prompt = standard_input()
     view = store.look(setup.place)
     injection = injected(setup, view, prompt, call.text("audience"), call.whole("max"), call.whole("max_bytes"))
     _print(setup, view, injection)

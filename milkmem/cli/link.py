@@ -44,7 +44,7 @@ def unlink(call: Call) -> int:
 
     def work(visit: store.Visit) -> Edge:
         memory = visit.memory
-        source, target = _end(memory, call.given("source")), _end(memory, call.given("target"))
+        source, target = (_end_of_edge(memory, call.given(end)) for end in ("source", "target"))
 
         def chosen(edge: Edge) -> bool:
             ends = (edge.get("from"), edge.get("to"))
@@ -64,10 +64,16 @@ def _end(memory: Memory, target: str) -> str:
     return one_with_id(target, candidates(memory, memory.live()), memory).id
 
 
+def _end_of_edge(memory: Memory, target: str) -> str:
+    """Return the id that a target is or begins; a whole id that only an edge still names counts too."""
+    ends = {end for name in memory.live() for edge in memory.edges(name) for end in (edge["from"], edge["to"])}
+    return target if target in ends else _end(memory, target)
+
+
 def _edit(setup: Setup, work: Callable[[store.Visit], Edge]) -> int:
     if not setup.place.exists():
         raise Refused("no percept has this id: there is no memory yet")
-    edge, warnings = store.edit(setup.place, work, now=setup.now)
+    edge, warnings = store.edit(setup.place, work, at=setup.at)
     for warning in warnings:
         say(warning)
     if setup.call.flag("json"):

@@ -8,7 +8,7 @@ from milkmem import store
 from milkmem.chance import new_id
 from milkmem.cli.output import count, percept_json, print_json
 from milkmem.cli.plain import line
-from milkmem.cli.setup import Setup, at_terminal, hint, say
+from milkmem.cli.setup import Setup, at_terminal, hint, say, standard_input
 from milkmem.cli.targets import candidates, one_with_id, printed_ids
 from milkmem.errors import DONE, BadUsage
 from milkmem.percept import CONTRADICTS, RELATIONS, USER
@@ -62,8 +62,7 @@ def _contents(text: str) -> list[str]:
     """Return the facts that the argument stands for; raises BadUsage for one that cannot be stored (S7)."""
     if text != STANDARD_INPUT:
         return [_checked(text, "a fact")]
-    read = sys.stdin.buffer.read().decode("utf-8", "replace").removeprefix("\ufeff")
-    lines = enumerate(read.split("\n"), start=1)
+    lines = enumerate(standard_input().split("\n"), start=1)
     return [_checked(line, f"line {number}: a fact") for number, line in lines if line.strip() != ""]
 
 
@@ -89,7 +88,7 @@ def _record(setup: Setup, facts: list[Fact]) -> int:
         )
         return memory, [recorder.record(fact) for fact in _with_progress(facts)]
 
-    (memory, outcomes), warnings = store.edit(setup.place, work, now=setup.now, run=setup.run_choice())
+    (memory, outcomes), warnings = store.edit(setup.place, work, at=setup.at, run=setup.run_choice())
     for warning in warnings:
         say(warning)
     _print(setup, memory, outcomes)

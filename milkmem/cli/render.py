@@ -18,14 +18,14 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.cells import get_character_cell_size
 from rich.console import Console
 from rich.segment import Segment, Segments
 from rich.style import Style
 
-from milkmem.cli import plain
+from milkmem.cli import curve, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,11 +41,15 @@ LONGEST_CELL = 12
 LONGEST_NAME = 30
 # A table gives up columns before its content gets less than this share of the width.
 CONTENT_SHARE = 0.4
+# An id is to be copied, so it is folded only where it would take more of the width than this.
+ID_SHARE = 0.45
 # A word too long for any line is broken where at least this share of a line is left for its beginning.
 PIECE_SHARE = 0.25
 # How many characters are looked at to fill one cell: more would all be marks upon the same letter.
 CHARACTERS_PER_CELL = 8
 SEGMENTS_HELD = 20_000
+# Settings stand side by side where each gets so many columns.
+LEAST_SETTING = 18
 
 PLAIN = Style()
 DIM = Style(dim=True)
@@ -109,6 +113,18 @@ class Choice:
 
     id: str
     scope: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What comes next for one percept: an event of section 16 and when, in words, "" where nothing does."""
+
+    id: str
+    scope: str
+    w: float
+    event: str
+    when: str
     content: str
 
 
@@ -257,15 +273,19 @@ def percept_table(rows: Sequence[Row], *, stream: TextIO, width: int, color: boo
     too little are left out, the least telling first. Without rows nothing is printed.
     """
     screen = _Screen(stream, width, color)
-    if len(rows) > 0:
-        (_stacked if width < STACKED_BELOW else _table)(screen, rows)
+    if len(rows) > 0 and width < STACKED_BELOW:
+        _stacked(screen, rows, _row_facts)
+    elif len(rows) > 0:
+        _table(screen, rows, _COLUMNS, _GIVEN_UP)
     screen.show()
 
 
 class _Column(NamedTuple):
+    """A column of a table of anything that has an id and content, and where two share one, of both."""
+
     head: str
-    text: Callable[[_Screen, Row], str]
-    style: Callable[[Row], Style] = lambda row: PLAIN
+    text: Callable[[_Screen, Any], str]
+    style: Callable[[Any], Style] = lambda row: PLAIN
     is_number: bool = False
 
 
@@ -285,15 +305,18 @@ _COLUMNS = (
 _GIVEN_UP = ("scope", "evidence", "rank", "age")
 
 
-def _table(screen: _Screen, rows: Sequence[Row]) -> None:
-    texts = {column.head: [column.text(screen, row) for row in rows] for column in _COLUMNS}
-    widths = {head: max(len(head), min(LONGEST_CELL, max(map(_cells, texts[head])))) for head in texts}
-    for head in _GIVEN_UP:
+def _table(
+    screen: _Screen, rows: Sequence[Row | Outlook], of: Sequence[_Column], given_up: Sequence[str]
+) -> None:
+    texts = {column.head: [column.text(screen, row) for row in rows] for column in of}
+    longest = dict.fromkeys(texts, LONGEST_CELL) | {"id": max(LONGEST_CELL, int(screen.width * ID_SHARE))}
+    widths = {head: max(len(head), min(longest[head], max(map(_cells, texts[head])))) for head in texts}
+    for head in given_up:
         if _left(screen, widths) >= screen.width * CONTENT_SHARE:
             break
         del widths[head]
     content_width = _left(screen, widths)
-    columns = [column for column in _COLUMNS if column.head in widths]
+    columns = [column for column in of if column.head in widths]
 
     def cell(column: _Column, text: str, style: Style) -> _Cell:
         width = widths[column.head]
@@ -312,14 +335,22 @@ def _left(screen: _Screen, widths: Mapping[str, int]) -> int:
     return screen.width - sum(width + GAP for width in widths.values())
 
 
-def _stacked(screen: _Screen, rows: Sequence[Row]) -> None:
+def _row_facts(screen: _Screen, row: Row) -> tuple[tuple[str, Style], ...]:
+    return (
+        (f"{screen.bar(row.w)} {row.w:.2f} ", PLAIN),
+        (screen.stored(row.standing), _standing_style(row)),
+        (screen.glyphs.between + screen.stored(row.age), DIM),
+    )
+
+
+def _stacked(
+    screen: _Screen,
+    rows: Sequence[Row | Outlook],
+    facts_of: Callable[[_Screen, Any], tuple[tuple[str, Style], ...]],
+) -> None:
     for row in rows:
         id = screen.stored(row.id)
-        facts = (
-            (f"{screen.bar(row.w)} {row.w:.2f} ", PLAIN),
-            (screen.stored(row.standing), _standing_style(row)),
-            (screen.glyphs.between + screen.stored(row.age), DIM),
-        )
+        facts = facts_of(screen, row)
         if _cells(id) + 1 + sum(_cells(text) for text, _ in facts) <= screen.width:
             screen.phrase((id, ID), (" ", PLAIN), *facts)
         else:
@@ -327,6 +358,148 @@ def _stacked(screen: _Screen, rows: Sequence[Row]) -> None:
             screen.phrase(*facts)
         content = screen.glance(row.content, screen.width * CONTENT_LINES)
         screen.paragraph(content, most=CONTENT_LINES, indent=GAP)
+
+
+def forecast_table(rows: Sequence[Outlook], *, stream: TextIO, width: int, color: bool) -> None:
+    """Print what comes next for percepts, fitted to the width as `percept_table` is."""
+    screen = _Screen(stream, width, color)
+    if len(rows) > 0 and width < STACKED_BELOW:
+        _stacked(screen, rows, _outlook_facts)
+    elif len(rows) > 0:
+        _table(screen, rows, _OUTLOOK_COLUMNS, ("scope",))
+    screen.show()
+
+
+_NOTHING_COMES = "nothing"
+
+
+def _event_style(row: Outlook) -> Style:
+    return _EVENTS[row.event][1] if row.event in _EVENTS else DIM
+
+
+_OUTLOOK_COLUMNS = (
+    *_COLUMNS[:3],
+    _Column("next", lambda screen, row: row.event or _NOTHING_COMES, _event_style),
+    _Column("in", lambda screen, row: row.when, is_number=True),
+)
+
+
+def _outlook_facts(screen: _Screen, row: Outlook) -> tuple[tuple[str, Style], ...]:
+    return (
+        (f"{screen.bar(row.w)} {row.w:.2f} ", PLAIN),
+        (row.event or _NOTHING_COMES, _event_style(row)),
+        (screen.glyphs.between + row.when if row.when != "" else "", DIM),
+    )
+
+
+def forecast_detail(
+    *,
+    id: str,
+    scope: str,
+    standing: str,
+    content: str,
+    lines: Sequence[tuple[str, str]],
+    points: Sequence[tuple[float, float]],
+    levels: Mapping[str, float],
+    end: str,
+    stream: TextIO,
+    width: int,
+    color: bool,
+) -> None:
+    """Print what is to come of one percept: a time and an event a line, and w over running days as a curve.
+
+    `points` are running time and w, `end` is the last time in words; `levels` are the thresholds to draw in,
+    by their names.
+    """
+    screen = _Screen(stream, width, color)
+    _title(screen, id, scope, standing, content)
+    _pairs(screen, [(screen.words(label), screen.words(text)) for label, text in lines], GAP)
+    if len(points) > 1:
+        screen.end_line()
+        for line in curve.draw(
+            points, levels, width, end, " of running time", braille=screen.glyphs is _UNICODE
+        ):
+            screen.put(line)
+            screen.end_line()
+    screen.show()
+
+
+def comparison(
+    heads: Sequence[str],
+    groups: Sequence[tuple[str, Sequence[tuple[str, Sequence[str]]]]],
+    *,
+    stream: TextIO,
+    width: int,
+    color: bool,
+) -> None:
+    """Print settings side by side: groups of rows, each with a label and a text for each setting.
+
+    Where a setting would get too little room, they stand below each other.
+    """
+    screen = _Screen(stream, width, color)
+    labels = max((_cells(label) for _, rows in groups for label, _ in rows), default=0)
+    room = width - GAP - labels
+    least = max(LEAST_SETTING, *(_cells(screen.words(word)) for head in heads for word in head.split()))
+    beside = room // len(heads) - GAP >= least
+    parts = [range(len(heads))] if beside else [range(at, at + 1) for at in range(len(heads))]
+    for part in parts:
+        column = room // len(part) - GAP
+
+        def row(
+            label: str, texts: Sequence[str], style: Style, part: range = part, column: int = column
+        ) -> None:
+            cells = [_Cell(screen.fill(screen.words(texts[at]), column), column, style) for at in part]
+            screen.side_by_side([_Cell([""], 0), _Cell([label], labels, DIM), *cells])
+
+        if part.start > 0:
+            screen.end_line()
+        row("", heads, BOLD)
+        for title, rows in groups:
+            screen.phrase((screen.stored(title), BOLD))
+            for label, texts in rows:
+                row(screen.stored(label), texts, PLAIN)
+    screen.show()
+
+
+def paragraphs(texts: Sequence[str], *, stream: TextIO, width: int, color: bool) -> None:
+    """Print texts, each wrapped as a paragraph of its own."""
+    screen = _Screen(stream, width, color)
+    for text in texts:
+        screen.paragraph(screen.words(text))
+    screen.show()
+
+
+def finding_list(
+    findings: Sequence[tuple[str, str, str, str]], *, stream: TextIO, width: int, color: bool
+) -> None:
+    """Print what was looked at: how it is, what it is about, in words, and the command that comes next."""
+    screen = _Screen(stream, width, color)
+    level_width = max((_cells(level) for level, *_ in findings), default=0)
+    about_width = min(LONGEST_CELL, max((_cells(about) for _, about, _, _ in findings), default=0))
+    text_width = width - level_width - about_width - 2 * GAP
+    for level, about, text, command in findings:
+        screen.side_by_side(
+            [
+                _Cell([level], level_width, _LEVELS.get(level, PLAIN)),
+                _Cell(screen.fill(about, about_width), about_width),
+                _Cell(screen.fill(screen.words(text), text_width), text_width),
+            ]
+        )
+        if command != "":
+            screen.paragraph(screen.stored(command), ID, indent=level_width + GAP)
+    screen.show()
+
+
+_LEVELS = {"ok": GOOD, "problem": BAD}
+
+
+def _title(screen: _Screen, id: str, scope: str, standing: str, content: str) -> None:
+    screen.phrase(
+        (screen.stored(id), ID),
+        (" " * GAP + screen.stored(scope) + screen.glyphs.between, DIM),
+        (screen.stored(standing), STANDINGS.get(standing, PLAIN)),
+    )
+    screen.paragraph(screen.stored(content), BOLD)
 
 
 def percept_detail(
@@ -349,12 +522,7 @@ def percept_detail(
     `("promotion", "w 0.85 ≥ …")`. `notes` are words to show behind fields: `{"updated_at": "3d ago"}`.
     """
     screen = _Screen(stream, width, color)
-    screen.phrase(
-        (screen.stored(id), ID),
-        (" " * GAP + screen.stored(scope) + screen.glyphs.between, DIM),
-        (screen.stored(standing), STANDINGS.get(standing, PLAIN)),
-    )
-    screen.paragraph(screen.stored(str(percept["content"])), BOLD)
+    _title(screen, id, scope, standing, str(percept["content"]))
     fields = [
         (screen.stored(name), screen.stored(_as_text(value)) + screen.words(_note(notes, name)))
         for name, value in percept.items()
@@ -436,10 +604,7 @@ def change_list(
     screen = _Screen(stream, width, color)
     for change in changes:
         verb, style, rest = _EVENTS.get(change.event, (change.event, PLAIN, ""))
-        because = change.reason
-        if change.event in _MOVES_WEIGHT:
-            weights = f"w {change.w_before:.2f} → {change.w_after:.2f}"
-            because = f"{weights}, {because}" if because != "" else weights
+        because = _with_weights(change.event, change.reason, change.w_before, change.w_after)
         screen.phrase(
             (f"{screen.stored(verb)} ", style),
             (screen.stored(change.id), ID),
@@ -451,6 +616,20 @@ def change_list(
     summary = screen.glyphs.between.join(counted) if len(counted) > 0 else "nothing changed"
     screen.paragraph(f"dry run, nothing written: {summary}" if dry_run else summary)
     screen.show()
+
+
+def told(event: str, because: str, w_before: float, w_after: float) -> str:
+    """Return an event of section 16 in words, without whom it befalls."""
+    verb, _, rest = _EVENTS.get(event, (event, PLAIN, ""))
+    because = _with_weights(event, because, w_before, w_after)
+    return f"{verb}{rest}: {because}" if because != "" else f"{verb}{rest}"
+
+
+def _with_weights(event: str, because: str, w_before: float, w_after: float) -> str:
+    if event not in _MOVES_WEIGHT:
+        return because
+    weights = f"w {w_before:.2f} → {w_after:.2f}"
+    return f"{weights}, {because}" if because != "" else weights
 
 
 # What is said of each event of section 16: the verb, its colour, and where the percept went.

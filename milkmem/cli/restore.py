@@ -33,7 +33,7 @@ def run(call: Call) -> int:
             done.append((percept, memory.scope(home)))
         return done
 
-    restored, warnings = store.edit(setup.place, work, now=setup.now, restoring=True)
+    restored, warnings = store.edit(setup.place, work, at=setup.at)
     for warning in warnings:
         say(warning)
     if call.flag("json"):

@@ -28,7 +28,7 @@ def start(call: Call) -> int:
     # MILKMEM_RUN is the run around this call; the one to start is another.
     named = places.run_id(call.text("run"), {}) or NAMED_PREFIX + os.urandom(4).hex()
     choice = RunChoice(named, setup.knobs.run_gap_minutes)
-    run, warnings = store.edit(setup.place, lambda visit: visit.run, now=setup.now, run=choice)
+    run, warnings = store.edit(setup.place, lambda visit: visit.run, at=setup.at, run=choice)
     for warning in warnings:
         say(warning)
     if call.flag("json"):
@@ -49,7 +49,7 @@ def end(call: Call) -> int:
         visit.run_ended = True
         return visit.run
 
-    run, warnings = store.edit(setup.place, work, now=setup.now, run=choice)
+    run, warnings = store.edit(setup.place, work, at=setup.at, run=choice)
     for warning in warnings:
         say(warning)
     if call.flag("json"):
@@ -79,7 +79,7 @@ def show(call: Call) -> int:
 def _going_on(setup: Setup, choice: RunChoice) -> Run | None:
     if not setup.place.exists():
         return None
-    return store.look_at_runs(setup.place, choice, setup.now)[1]
+    return store.look_at_runs(setup.place, choice, setup.at)[1]
 
 
 def _json(run: Run | None, setup: Setup) -> dict[str, Any]:

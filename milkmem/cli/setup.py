@@ -6,7 +6,7 @@ import os
 import sys
 
 from milkmem import clock, config, instants, places, store
-from milkmem.errors import BadUsage, Busy, CannotWrite
+from milkmem.errors import BadData, BadUsage, Busy, CannotWrite
 from milkmem.store import Place, RunChoice
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ class Setup:
     `directory` is where `@cwd` stands for the project around it, the working directory if None (F2).
     """
 
-    __slots__ = ("at", "call", "knobs", "now", "place", "settings")
+    __slots__ = ("_run", "at", "call", "knobs", "now", "place", "settings")
 
     def __init__(self, call: Call, directory: str | None = None) -> None:
         environ = os.environ
@@ -38,12 +38,15 @@ class Setup:
             places.session_name(call.text("session"), environ, self.settings.session, directory),
             places.lock_timeout(environ),
         )
+        self._run = places.run_id(call.text("run"), environ) if "run" in call.values else None
         self.at = _instant(call)
         self.now: Moment = clock.read(self.at)
+        if at_terminal(sys.stderr):
+            _tell_of_log(self.place)
 
     def run_choice(self) -> RunChoice:
         """Return which run the command belongs to (R2)."""
-        return RunChoice(places.run_id(self.call.text("run"), os.environ), self.knobs.run_gap_minutes)
+        return RunChoice(self._run, self.knobs.run_gap_minutes)
 
 
 USE_WAIT = 0.5
@@ -63,9 +66,9 @@ def note_use(setup: Setup, view: store.View, ids: Collection[str], injected: Col
     wait = min(USE_WAIT, setup.place.lock_timeout)
     try:
         _, warnings = store.edit(
-            setup.place, work, now=setup.now, run=setup.run_choice(), wait=wait, seen=view
+            setup.place, work, at=setup.at, run=setup.run_choice(), wait=wait, seen=view, lenient=True
         )
-    except (Busy, CannotWrite) as error:
+    except (BadData, Busy, CannotWrite) as error:
         warnings = [f"use was not noted: {error.message}"]
     for warning in warnings:
         say(warning)
@@ -92,20 +95,48 @@ def _instant(call: Call) -> int | None:
         raise BadUsage("--at must be a time such as 2026-12-01T09:00:00Z or 2026-12-01") from error
 
 
+def _tell_of_log(place: Place) -> None:
+    """Tell a person once of what went wrong in hooks, where nobody looked."""
+    from milkmem.hooks import log
+
+    path = log.news(place)
+    if path is not None:
+        say(f"something went wrong in a hook; see {path}")
+
+
 def say(message: str) -> None:
     """Print one line for a person, on standard error (X3)."""
-    from milkmem.cli.plain import visible
-
-    print(f"milkmem: {visible(message)}", file=sys.stderr)
+    _tell(f"milkmem: {message}")
 
 
 def hint(command: str) -> None:
     """Print the next command to type, on standard error (X3)."""
+    _tell(f"hint: {command}")
+
+
+def _tell(line: str) -> None:
+    """Print a line on standard error; one that is full or closed must not cost the result (X3)."""
     from milkmem.cli.plain import visible
 
-    print(f"hint: {visible(command)}", file=sys.stderr)
+    try:
+        print(visible(line), file=sys.stderr, flush=True)
+    except OSError:
+        drop(sys.stderr)
 
 
-def at_terminal(stream: TextIO) -> bool:
-    """Return whether a person looks at the stream."""
-    return stream.isatty()
+def drop(stream: TextIO) -> None:
+    """Let what a standard stream still holds go nowhere, so that ending the program cannot fail or wait."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except OSError:
+        return  # what stands in for the stream has no file to fail on
+
+
+def at_terminal(stream: TextIO | None) -> bool:
+    """Return whether a person is at the stream; there is no stream where it is closed."""
+    return stream is not None and stream.isatty()
+
+
+def standard_input() -> str:
+    """Return the whole of standard input, "" where it is closed (X6); what is no UTF-8 is replaced."""
+    return "" if sys.stdin is None else sys.stdin.buffer.read().decode("utf-8", "replace").removeprefix("\ufeff")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from shlex import quote
-
 from milkmem import instants, rules, standing
 from milkmem.cli import render
 from milkmem.cli.output import Screen
 from milkmem.cli.plain import ago
-from milkmem.cli.targets import printed_ids
-from milkmem.consolidate import ARCHIVED_EVENT, DEFERRED_EVENT, PROMOTED_EVENT, PRUNED_EVENT
-from milkmem.knobs import PROMOTION_EVIDENCE
-from milkmem.memory import contradictions
-from milkmem.percept import CONTRADICTS, evidence, weight
+from milkmem.cli.targets import printed_ids, ways_out
+from milkmem.consolidate import (
+    ARCHIVED_EVENT,
+    BOOSTED_EVENT,
+    DEFERRED_EVENT,
+    PENALIZED_EVENT,
+    PROMOTED_EVENT,
+    PRUNED_EVENT,
+)
+from milkmem.knobs import PER_RUN, PROMOTION_EVIDENCE
+from milkmem.memory import contradicting_pairs, contradictions
+from milkmem.percept import evidence, weight
 from milkmem.rules import BY_EVIDENCE, HELD_BY_CONTRADICTION
 
 TYPE_CHECKING = False
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
     from milkmem.knobs import Knobs
     from milkmem.memory import Memory
     from milkmem.percept import Edge, Percept
+    from milkmem.simulate import Event
 
 
 def print_table(setup: Setup, memory: Memory, rows: list[tuple[Percept, str]]) -> None:
@@ -53,7 +59,9 @@ def print_percept(
 ) -> None:
     """Print one percept in full, with the lines that explain it and its edges as a tree (section 15)."""
     ids = printed_ids(memory)
-    contents = {percept["id"]: percept["content"] for name in memory.files for percept in memory.percepts(name)}
+    contents = {
+        percept["id"]: percept["content"] for name in memory.files for percept in memory.percepts(name)
+    }
     contested = chosen.id in contradictions(memory)
     rows = []
     for edge in edges:
@@ -91,7 +99,7 @@ def print_changes(setup: Setup, report: Report, ids: dict[str, str], changes: li
             render.Change(
                 event=change["event"],
                 id=ids.get(change["id"], change["id"]),
-                reason=_because(change, setup.knobs),
+                reason=because(change, setup.knobs),
                 w_before=change["w_before"],
                 w_after=change["w_after"],
                 content=change["content"],
@@ -104,7 +112,7 @@ def print_changes(setup: Setup, report: Report, ids: dict[str, str], changes: li
     )
 
 
-def _because(change: Change, knobs: Knobs) -> str:
+def because(change: Change, knobs: Knobs) -> str:
     """Return the reason of a change in words, with the numbers that it rests on."""
     w, event, reason = change["w_after"], change["event"], change["reason"]
     strength = f"w {w:.2f} ≥ {knobs.promote_threshold:.2f}"
@@ -125,24 +133,35 @@ def _because(change: Change, knobs: Knobs) -> str:
 def print_conflicts(setup: Setup, memory: Memory) -> None:
     """Print live contradictions as pairs, with the ways out of each (P3)."""
     ids = printed_ids(memory)
-    contents = {percept["id"]: percept["content"] for store in memory.live() for percept in memory.percepts(store)}
-    pairs = sorted(
-        (one, other) for one, others in contradictions(memory).items() for other in others if one < other
-    )
+    contents = {
+        percept["id"]: percept["content"] for store in memory.live() for percept in memory.percepts(store)
+    }
     render.conflict_list(
         [
             (
                 render.Choice(ids[one], "", contents[one]),
                 render.Choice(ids[other], "", contents[other]),
-                _ways_out(ids[one], ids[other]),
+                ways_out(ids[one], ids[other]),
             )
-            for one, other in pairs
+            for one, other in contradicting_pairs(memory)
         ],
         **Screen(setup.call).layout(),
     )
 
 
-def _ways_out(one: str, other: str) -> list[str]:
-    """Return the commands that end a contradiction: forget one side, or remove the edge (P3)."""
-    one, other = quote(one), quote(other)
-    return [f"milkmem forget {one}", f"milkmem forget {other}", f"milkmem unlink {one} {other} {CONTRADICTS}"]
+def told(event: Event, percept: Percept, knobs: Knobs) -> str:
+    """Return what becomes of a percept in one event of a forecast, with the numbers it rests on."""
+    change: Change = {
+        "id": percept["id"],
+        "content": percept["content"],
+        "event": event.event,
+        "scope": event.scope,
+        "reason": event.reason,
+        "w_before": event.w_before,
+        "w_after": event.w,
+    }
+    text = render.told(event.event, because(change, knobs), event.w_before, event.w)
+    if event.event not in (BOOSTED_EVENT, PENALIZED_EVENT):
+        return text
+    once = knobs.edge_cadence == PER_RUN or event.reason == "evidence"
+    return f"{text}; again {'in every run' if once else 'at every pass'}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from milkmem import words
 from milkmem.cli.plain import field, short_ids
 from milkmem.errors import Refused
-from milkmem.percept import ARCHIVE
+from milkmem.percept import ARCHIVE, CONTRADICTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def meant(target: str, among: Sequence[Candidate]) -> list[Candidate]:
     if found or target.startswith(ID_MARK):
         return found
     pattern = words.fold(target)
+    if pattern == "":
+        return []
     return [each for each in among if pattern in words.fold(each.percept["content"])]
 
 
@@ -94,3 +96,11 @@ def printed_ids(memory: Memory) -> dict[str, str]:
     """Return what is printed for each id that a target could mean, the archive's included (X7)."""
     stores = dict.fromkeys([*memory.live(), *memory.files, ARCHIVE])
     return short_ids(percept["id"] for store in stores for percept in memory.percepts(store))
+
+
+def ways_out(one: str, other: str) -> list[str]:
+    """Return the commands that end a contradiction of two printed ids: forget one side, or unlink them (P3)."""
+    from shlex import quote
+
+    one, other = quote(one), quote(other)
+    return [f"milkmem forget {one}", f"milkmem forget {other}", f"milkmem unlink {one} {other} {CONTRADICTS}"]
