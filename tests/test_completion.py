@@ -18,17 +18,32 @@ from milkmem.cli.declare import COMMANDS, FLAG, Option
 from program import BAD_CONFIG, USAGE, Program, archived, fact, name, one_line_error, tree
 from shells import PLAIN, SHELLS, put_on_path, run_script, shell
 
-HOSTILE = ("$(touch pwned)", "`touch pwned`", "a\\b", "; touch pwned;", "x y", "-rf", "~", "*", "é", "\x1b[31m", "'", '"')
-# Makes standard input the terminal of this session and becomes the shell.
-AT_A_TERMINAL = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+HOSTILE = (
+    "$(touch pwned)",
+    "`touch pwned`",
+    "a\\b",
+    "; touch pwned;",
+    "x y",
+    "-rf",
+    "~",
+    "*",
+    "é",
+    "\x1b[31m",
+    "'",
+    '"',
 )
+# Makes standard input the terminal of this session and becomes the shell.
+AT_A_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 HARMLESS = {"short", "under_score", "dot.ted-1"}
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """A program that the shells find."""
+    """Return a program that the shells find."""
     made = Program(tmp_path)
     put_on_path(made)
     return made
@@ -49,7 +64,9 @@ def offers(program: Program, shell_name: str, *words: str) -> set[str]:
         lines = "complete -C " + "'" + " ".join(typed).replace("'", "\\'") + "'"
     elif shell_name == "bash":
         quoted = " ".join(map(shlex.quote, typed))
-        lines = f'COMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _milkmem; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        lines = (
+            f'COMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _milkmem; printf "%s\\n" "${{COMPREPLY[@]}}"'
+        )
     else:
         quoted = " ".join(map(shlex.quote, typed))
         lines = (
@@ -118,7 +135,7 @@ def test_ids_are_offered(program: Program, shell_name: str) -> None:
 
 @pytest.mark.parametrize("shell_name", SHELLS)
 def test_hostile_ids_and_facts_never_reach_the_shell(program: Program, shell_name: str) -> None:
-    """Case 34: neither a fact nor an id that a shell could take for anything else is offered or carried out."""
+    """Case 34: neither a fact nor an id that a shell could take for more is offered or carried out."""
     facts = [fact(at, f"SECRET {text}") | {"id": text} for at, text in enumerate([*HOSTILE, *HARMLESS])]
     program.write("session", *facts)
     program.write("archive", archived(fact(90, "SECRET $(touch pwned)") | {"id": "$(touch pwned2)"}))

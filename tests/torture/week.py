@@ -9,8 +9,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from program import Program
-from week import whole_week
+from program import Program  # found on the path set above
+from week import whole_week  # found on the path set above
 
 
 def main() -> None:
@@ -18,7 +18,8 @@ def main() -> None:
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as root:
         week = whole_week(Program(Path(root)), separate=True)
-    print(f"week: {week.sittings} sittings, {week.passes} passes as the model says, {time.monotonic() - begin:.0f} s")
+    took = time.monotonic() - begin
+    print(f"week: {week.sittings} sittings, {week.passes} passes as the model says, {took:.0f} s")
 
 
 if __name__ == "__main__":
