@@ -18,6 +18,12 @@ test: .venv/dev
 	$(BIN)/python -m pytest -n auto --cov --cov-report= -q
 	$(BIN)/coverage report --fail-under=100 --include="$$(echo milkmem/{$(CORE)}.py | tr ' ' ,)"
 
+bench: .venv/dev
+	rm -rf .venv/bench && $(PYTHON) -m venv .venv/bench
+	.venv/bench/bin/python -m pip install --quiet --disable-pip-version-check .
+	.venv/bench/bin/python -m compileall -q .venv/bench/lib
+	$(BIN)/python tests/bench/bench.py .venv/bench/bin/python --alternatives --write docs/benchmarks.md
+
 .venv/python:
 	$(PYTHON) -m venv .venv
 	@touch $@

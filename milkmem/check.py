@@ -27,7 +27,7 @@ _NO_TIME = "not a time that milk can read"
 _BLOCK = 512
 
 
-class Malformed(Exception):  # noqa: N818  # named as the errors of `errors` are
+class Malformed(Exception):  # named as the errors of `errors` are
     """A memory file is not of the form of rule F3 (F7).
 
     `where` is a place in the file (`line 3 column 7`, `byte 120`) or in the document (`percepts[3].w`),

@@ -106,7 +106,7 @@ def encode_text(text: str) -> bytes:
 # Reading
 
 
-class _Refused(Exception):  # noqa: N818  # as `Malformed`
+class _Refused(Exception):  # as `Malformed`
     """The scanner met what JSON allows and we do not; `_faults` finds where."""
 
 

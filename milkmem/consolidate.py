@@ -239,7 +239,8 @@ def _archive_stale(memory: Memory, knobs: Knobs, report: Report, now: int) -> No
 
 def _promote(memory: Memory, knobs: Knobs, report: Report) -> None:
     """Step 5: strong session percepts become global, if asserted or corroborated and not contradicted
-    (P1 to P5)."""
+    (P1 to P5).
+    """
     strong = [percept for percept in memory.percepts(memory.session) if rules.strong_enough(percept, knobs)]
     if not strong:
         return

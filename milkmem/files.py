@@ -114,7 +114,7 @@ def _keep_owner(target: str | int, owner: os.stat_result) -> None:
 
 
 def open_private(path: str) -> int:
-    """Open a private file for a lock, creating it if needed, and return its descriptor; raises CannotWrite."""
+    """Open a private file for a lock, made if needed, and return its descriptor; raises CannotWrite."""
     try:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE)

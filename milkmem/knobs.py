@@ -49,7 +49,9 @@ class Bound:
 ABOVE_ZERO = Bound("above 0", lambda value: value > 0)
 UNIT = Bound("above 0, at most 1", lambda value: 0 < value <= 1)
 ABOVE_ZERO_OR_NEVER = Bound("above 0, or -1 for never", lambda value: value > 0 or value == NEVER)
-COUNT_OR_NO_LIMIT = Bound("a whole number above 0, or -1 for no limit", lambda value: value > 0 or value == NEVER)
+COUNT_OR_NO_LIMIT = Bound(
+    "a whole number above 0, or -1 for no limit", lambda value: value > 0 or value == NEVER
+)
 COUNT = Bound("a whole number, 0 for no cap", lambda value: value >= 0)
 YES_NO = Bound("true or false", lambda value: True)
 CADENCE = Bound(f'"{PER_PASS}" or "{PER_RUN}"', lambda value: value in (PER_PASS, PER_RUN))
@@ -67,6 +69,7 @@ class Knob:
         self.meaning = meaning
 
     def __set_name__(self, owner: type, name: str) -> None:
+        """Take the name of the attribute that declares the knob."""
         self.name = name
 
     def read(self, value: object) -> Value:
@@ -130,7 +133,9 @@ class Knobs:
         14.0, ABOVE_ZERO_OR_NEVER, "Running days unused after which a global percept is archived."
     )
     percept_inject_max = _knob(25, COUNT_OR_NO_LIMIT, "The most percepts injected at once.")
-    percept_inject_max_bytes = _knob(2048, COUNT_OR_NO_LIMIT, "The most UTF-8 bytes of content injected at once.")
+    percept_inject_max_bytes = _knob(
+        2048, COUNT_OR_NO_LIMIT, "The most UTF-8 bytes of content injected at once."
+    )
     percept_store_max = _knob(0, COUNT, "The most percepts the global store holds after a pass.")
     percept_relevance_gate = _knob(
         True, YES_NO, "Whether a percept must share a content word with the prompt to be injected."

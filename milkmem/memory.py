@@ -26,9 +26,9 @@ class Memory:
     """The files at hand by name ("global", "archive", or a session's name) and the session in use.
 
     `fetch` is asked once for a file that is not at hand yet; it returns None where there is none.
-    `clamped` are the ids of changed percepts whose w was outside [0,1] (F7). `returned` is what left the archive
-    for a live store, as it stood there, and `archives` says that something went the other way: the order of
-    writing depends on both (Z3).
+    `clamped` are the ids of changed percepts whose w was outside [0,1] (F7). `returned` is what left the
+    archive for a live store, as it stood there, and `archives` says that something went the other way: the
+    order of writing depends on both (Z3).
     """
 
     __slots__ = ("_fetch", "archives", "changed", "clamped", "files", "returned", "session")
@@ -148,8 +148,9 @@ class Memory:
     def restore(self, percept_id: str) -> tuple[Percept, str]:
         """Move a percept from the archive back to the store it came from, its edges with it (G3).
 
-        Returns the percept and that store. Where the session it came from is not at hand, it comes to the one in use. Edges whose other end is
-        not live stay in the archive. Raises KeyError if the id is not archived.
+        Returns the percept and that store. Where the session it came from is not at hand, it comes to the one
+        in use. Edges whose other end is not live stay in the archive. Raises KeyError if the id is not
+        archived.
         """
         taken = self.remove(ARCHIVE, {percept_id})
         if not taken:
@@ -291,4 +292,6 @@ def contradictions(memory: Memory) -> dict[str, list[str]]:
 
 def contradicting_pairs(memory: Memory) -> list[tuple[str, str]]:
     """Return the live contradictions as pairs of ids, each once, sorted (P3)."""
-    return sorted((one, other) for one, others in contradictions(memory).items() for other in others if one < other)
+    return sorted(
+        (one, other) for one, others in contradictions(memory).items() for other in others if one < other
+    )

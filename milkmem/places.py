@@ -26,7 +26,7 @@ SESSION_VARIABLE = "MILKMEM_SESSION"
 RUN_VARIABLE = "MILKMEM_RUN"
 LOCK_TIMEOUT_VARIABLE = "MILKMEM_LOCK_TIMEOUT"
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,%d}" % (NAME_LENGTH - 1))
+_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_LENGTH - 1}}}")
 _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in range(10))]
 )

@@ -6,11 +6,11 @@ from heapq import heappop, heappush
 
 from milkmem import instants, rules, words
 from milkmem.knobs import NEVER
-from milkmem.percept import AUDIENCES, ESCALATION, OLD_NAMES, PRIMARY, put, take, weight
+from milkmem.percept import AUDIENCES, ESCALATION, OLD_NAMES, PRIMARY, evidence, put, take, weight
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from milkmem.knobs import Knobs
     from milkmem.memory import Memory
@@ -40,14 +40,42 @@ class Recalled:
 
 
 class Injection:
-    """What is injected, as percepts and as the block, and what was left out and why (I2, I3)."""
+    """What is injected, as percepts and as the block, and what was left out (I2, I3)."""
 
-    __slots__ = ("bytes", "dropped", "percepts")
+    __slots__ = ("_candidates", "_most_bytes", "bytes", "percepts")
 
-    def __init__(self) -> None:
+    def __init__(self, candidates: list[tuple[Percept, str]], most_bytes: int) -> None:
         self.percepts: list[tuple[Percept, str]] = []
-        self.dropped: list[tuple[Percept, str]] = []
         self.bytes = 0
+        self._candidates = candidates
+        self._most_bytes = most_bytes
+
+    def fits(self, percept: Percept) -> bool:
+        """Return whether a percept's content fits what is left of the byte budget (I2)."""
+        if self._most_bytes == NEVER:
+            return True
+        left = self._most_bytes - self.bytes
+        return len(percept["content"]) <= left and _size(percept) <= left
+
+    def take(self, percept: Percept, store: str) -> None:
+        """Put a percept behind those that are in."""
+        self.percepts.append((percept, store))
+        self.bytes += _size(percept)
+
+    @property
+    def dropped_count(self) -> int:
+        """How many candidates were left out."""
+        return len(self._candidates) - len(self.percepts)
+
+    @property
+    def dropped(self) -> list[tuple[Percept, str]]:
+        """The candidates that were left out: for their bytes, or because the block was full (I2)."""
+        taken = {percept["id"] for percept, _ in self.percepts}
+        return [
+            (percept, OVER_COUNT if self.fits(percept) else OVER_BYTES)
+            for percept, _ in self._candidates
+            if percept["id"] not in taken
+        ]
 
     @property
     def block(self) -> str:
@@ -106,21 +134,22 @@ def inject(
     candidates = [(percept, store) for percept, store in _live(memory) if is_visible(percept, audience)]
     if prompt is not None and knobs.percept_relevance_gate:
         related = words.find_sharing(words.read(prompt), [percept["content"] for percept, _ in candidates])
-        candidates = [candidates[at] for at in related]
-    injection = Injection()
-    ordered = in_rank_order(candidates, now, knobs)
-    for percept, store in ordered:
-        if most != NEVER and len(injection.percepts) >= most:
-            injection.dropped.append((percept, OVER_COUNT))
+        candidates = [candidates[at] for at in sorted(related)]
+    injection = Injection(candidates, most_bytes)
+    shortest = min((len(percept["content"]) for percept, _ in candidates), default=0)
+    for percept, store in in_rank_order(candidates, now, knobs, injection.fits):
+        full = most != NEVER and len(injection.percepts) >= most
+        if full or (most_bytes != NEVER and most_bytes - injection.bytes < shortest):
             break
-        size = len(percept["content"].encode("utf-8", "surrogatepass"))
-        if most_bytes != NEVER and injection.bytes + size > most_bytes:
-            injection.dropped.append((percept, OVER_BYTES))
-            continue
-        injection.bytes += size
-        injection.percepts.append((percept, store))
-    injection.dropped.extend((percept, OVER_COUNT) for percept, _ in ordered)
+        if injection.fits(percept):
+            injection.take(percept, store)
     return injection
+
+
+def _size(percept: Percept) -> int:
+    """Return the UTF-8 bytes of a percept's content (I2)."""
+    content = percept["content"]
+    return len(content) if content.isascii() else len(content.encode("utf-8", "surrogatepass"))
 
 
 def mark_used(memory: Memory, ids: Collection[str], now: int) -> None:
@@ -136,26 +165,31 @@ def mark_used(memory: Memory, ids: Collection[str], now: int) -> None:
 
 
 def in_rank_order(
-    pairs: Iterable[tuple[Percept, str]], now: int, knobs: Knobs
+    pairs: Iterable[tuple[Percept, str]],
+    now: int,
+    knobs: Knobs,
+    wanted: Callable[[Percept], bool] = lambda percept: True,
 ) -> Iterator[tuple[Percept, str]]:
     """Yield percepts by rank_score, highest first, ties by id (W1, W2).
 
     Ages are read only as far as the caller goes: a percept waits until its rank is above what any percept
-    behind it could reach.
+    behind it could reach, and one that is not `wanted` by then may be left out.
     """
-    bounded = sorted(((rules.most_rank_score(pair[0], knobs), pair) for pair in pairs), key=_bound, reverse=True)
+    strongest = sorted(pairs, key=_strength, reverse=True)
+    most = rules.most_rank_score(1.0, max((evidence(pair[0]) for pair in strongest), default=0), knobs)
     waiting: list[tuple[float, str, int, tuple[Percept, str]]] = []
-    for at, (bound, pair) in enumerate(bounded):
-        while waiting and -waiting[0][0] > bound:
-            yield heappop(waiting)[3]
+    for at, pair in enumerate(strongest):
         percept = pair[0]
-        heappush(waiting, (-rules.rank_score(percept, now, knobs), percept["id"], at, pair))
+        while waiting and -waiting[0][0] > weight(percept) * most:
+            yield heappop(waiting)[3]
+        if wanted(percept):
+            heappush(waiting, (-rules.rank_score(percept, now, knobs), percept["id"], at, pair))
     while waiting:
         yield heappop(waiting)[3]
 
 
-def _bound(bounded: tuple[float, tuple[Percept, str]]) -> float:
-    return bounded[0]
+def _strength(pair: tuple[Percept, str]) -> float:
+    return pair[0]["w"]
 
 
 def is_visible(percept: Percept, audience: str | None) -> bool:
@@ -178,7 +212,8 @@ def one_line(text: str) -> str:
 
     hidden = ("Cc", "Cf", "Cs", "Zl", "Zp")
     return "".join(
-        " " if category(character) in hidden and character not in _JOINERS else character for character in text
+        " " if category(character) in hidden and character not in _JOINERS else character
+        for character in text
     )
 
 

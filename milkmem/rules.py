@@ -61,9 +61,9 @@ def rank_score(percept: Percept, now: int, knobs: Knobs) -> float:
     return weight(percept) * (1 + r) * (1 + evidence_bonus(evidence(percept)))
 
 
-def most_rank_score(percept: Percept, knobs: Knobs) -> float:
-    """Return a bound that rank_score never exceeds, without reading a time."""
-    return weight(percept) * (1 + knobs.recency_boost) * (1 + evidence_bonus(evidence(percept)))
+def most_rank_score(w: float, most_evidence: int, knobs: Knobs) -> float:
+    """Return a bound that the rank_score of this w and no more evidence never exceeds, whatever its age."""
+    return w * (1 + knobs.recency_boost) * (1 + evidence_bonus(most_evidence))
 
 
 # Decay

@@ -212,7 +212,7 @@ def measured_from(book: Book, run: Run, store: str, now: Moment) -> Moment:
 
 
 def last_global_pass(book: Book, run: Run) -> int:
-    """Return the stored instant that uses are compared with: the last global pass, else this run's start (D4)."""
+    """Return the stored instant that uses are compared with: of the last global pass, or the run (D4)."""
     return book.clocks.get(GLOBAL, run.started).at
 
 

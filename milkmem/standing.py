@@ -22,10 +22,11 @@ if TYPE_CHECKING:
         score: float
 
     class Gate(TypedDict):
-        """One gate: the value, the threshold, and whether the one passes the other."""
+        """One gate: the value, the threshold, what the one is short of the other, and whether it passes."""
 
         value: float
         threshold: float
+        gap: float
         passed: bool
 
     class Promotion(TypedDict):
@@ -69,10 +70,16 @@ def promotion(percept: Percept, scope: str, contradicted_by: list[str], knobs: K
     held = rules.held_by(percept, len(contradicted_by) > 0) != ""
     return {
         "eligible": scope == SESSION and strong and not held,
-        "strength": {"value": weight(percept), "threshold": knobs.promote_threshold, "passed": strong},
+        "strength": {
+            "value": weight(percept),
+            "threshold": knobs.promote_threshold,
+            "gap": max(0.0, knobs.promote_threshold - weight(percept)),
+            "passed": strong,
+        },
         "evidence": {
             "value": evidence(percept),
             "threshold": PROMOTION_EVIDENCE,
+            "gap": max(0, PROMOTION_EVIDENCE - evidence(percept)),
             "passed": asserted or rules.corroborated(percept),
         },
         "asserted": asserted,
@@ -94,9 +101,9 @@ def forecast(percept: Percept, scope: str, knobs: Knobs) -> Forecast:
 def word(percept: Percept, scope: str, contradicted: bool, knobs: Knobs) -> str:
     """Return the one word for where a percept stands.
 
-    stale: in the archive, or global and unused for more than half of the time to archiving; contested: at an end of a
-    live contradiction; lasting: global; rising: of the session, and corroborated or ready to be promoted;
-    fading: of the session otherwise.
+    stale: in the archive, or global and unused for more than half of the time to archiving; contested: at an
+    end of a live contradiction; lasting: global; rising: of the session, and corroborated or ready to be
+    promoted; fading: of the session otherwise.
     """
     if scope == ARCHIVE:
         return STALE_WORD

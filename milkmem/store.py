@@ -102,7 +102,7 @@ class Place:
 
 
 class RunChoice:
-    """Which run a command belongs to: a named one or the sitting, and the gap that ends a sitting (R1, R2)."""
+    """Which run a command belongs to: a named one or the sitting, and the gap that ends it (R1, R2)."""
 
     __slots__ = ("gap_minutes", "named")
 
@@ -156,7 +156,9 @@ class Reader:
 
     def unchanged(self) -> bool:
         """Return whether every file is still as it was read (Z4)."""
-        return all(fingerprint_of(self.place.file(store)) == seen for store, seen in self.fingerprints.items())
+        return all(
+            fingerprint_of(self.place.file(store)) == seen for store, seen in self.fingerprints.items()
+        )
 
 
 class View:
@@ -192,9 +194,7 @@ class Visit:
         return self._run
 
 
-def look(
-    place: Place, *, archive: bool = False, sessions: Iterable[str] = (), lenient: bool = False
-) -> View:
+def look(place: Place, *, archive: bool = False, sessions: Iterable[str] = (), lenient: bool = False) -> View:
     """Read without a lock: sessions before the global store before the archive (Z1).
 
     In that order a promotion or archiving under way shows a percept twice, never not at all, and healing
@@ -203,7 +203,9 @@ def look(
     reader = Reader(place, lenient)
     stores = dict.fromkeys([place.session, *sessions, GLOBAL, *([ARCHIVE] if archive else [])])
     there = place.exists()
-    memory = Memory({store: reader.read(store) if there else None for store in stores}, place.session, reader.read)
+    memory = Memory(
+        {store: reader.read(store) if there else None for store in stores}, place.session, reader.read
+    )
     if archive:
         memory.heal()
     else:
@@ -359,7 +361,9 @@ def _begin_run(place: Place, book: Book, choice: RunChoice, named_raw: bytes | N
     run = _run_at(place, book, choice, named_raw, now)
     if run is None:
         implicit = choice.named is None
-        run = Run(SITTING_PREFIX + os.urandom(4).hex() if choice.named is None else choice.named, implicit, now)
+        run = Run(
+            SITTING_PREFIX + os.urandom(4).hex() if choice.named is None else choice.named, implicit, now
+        )
     touch(book, run, place.session, now, choice.gap_minutes)
     return run
 
@@ -416,10 +420,16 @@ def _write(visit: Visit, mark: str) -> bool:
         for record in records:
             record.commit()
         stands = dict(reader.fingerprints)
+        changed = ""
         for at, (store, replacement) in enumerate(replacements):
-            if at > 0 and fingerprint_of(place.file(store)) != stands[store]:
+            path = place.file(store)
+            if changed != "":  # what is left alone may be where this file's percepts were to go (Z3)
+                visit.warnings.append(f"{path} was left alone too, since {changed} changed meanwhile")
+                continue
+            if at > 0 and fingerprint_of(path) != stands[store]:
+                changed = path
                 visit.warnings.append(
-                    f"{place.file(store)} changed meanwhile and was left alone; the next pass completes the move"
+                    f"{path} changed meanwhile and was left alone; the next pass completes the move"
                 )
                 continue
             replacement.commit()
@@ -438,7 +448,9 @@ def _in_order(memory: Memory) -> list[tuple[str, Document]]:
     The archive comes first, the global store before a session. What left the archive was its to keep until
     then, so in that case the archive comes last, and first as well if something else goes there.
     """
-    live = [store for store in (GLOBAL, *sorted(memory.changed)) if store in memory.changed and store != ARCHIVE]
+    live = [
+        store for store in (GLOBAL, *sorted(memory.changed)) if store in memory.changed and store != ARCHIVE
+    ]
     order = [(store, memory.files[store] or empty()) for store in dict.fromkeys(live)]
     if ARCHIVE not in memory.changed:
         return order
@@ -491,12 +503,12 @@ def _decoded(path: str, raw: bytes | None, read: Callable[[object], T]) -> T | N
         return read(json.loads(raw))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadData(
-            f"{path}: is not a record of runs", f"remove it: it holds no fact, and a new run begins"
+            f"{path}: is not a record of runs", "remove it: it holds no fact, and a new run begins"
         ) from error
 
 
 def _lock(place: Place, wait: float) -> int:
-    """Return a descriptor that holds the lock of the data directory; raises Busy after `wait` seconds (Z1)."""
+    """Return a descriptor that holds the data directory's lock; raises Busy after `wait` seconds (Z1)."""
     descriptor = open_private(place.state(LOCK))
     try:
         deadline = time.monotonic() + wait

@@ -142,7 +142,9 @@ class Program:
         self.home = root / "home"
         self.home.mkdir()
         self.data = root / "memory"
-        self.shift = 0.0  # seconds by which the clocks of `run` are ahead of the real ones
+        # Seconds by which both clocks of `run` are ahead of the real ones, and the wall clock besides.
+        self.shift = 0.0
+        self.wall_shift = 0.0
         self.env = {
             "HOME": str(self.home),
             "PATH": os.environ.get("PATH", os.defpath),
@@ -228,12 +230,13 @@ class Program:
         source = _Unread() if stdin is None else _Stream(io.BytesIO(stdin), "in" in shown)
         environ = self._environ(env)
         ahead = round(self.shift * SECOND)
+        wall_ahead = ahead + round(self.wall_shift * SECOND)
         with (
             mock.patch.object(sys, "stdin", source),
             mock.patch.object(sys, "stdout", out),
             mock.patch.object(sys, "stderr", err),
             mock.patch.object(time, "monotonic_ns", _ahead(_MONOTONIC, ahead)),
-            mock.patch.object(time, "time_ns", _ahead(_WALL, ahead)),
+            mock.patch.object(time, "time_ns", _ahead(_WALL, wall_ahead)),
             mock.patch.object(os, "fsync", _no_sync if os.fsync is _sync else os.fsync),
             mock.patch.dict(os.environ, environ, clear=True),
             contextlib.chdir(self.root if cwd is None else cwd),

@@ -23,6 +23,28 @@ ARROWS = {
     "standing": {"knobs", "percept", "rules"},
     "recall": {"instants", "knobs", "percept", "rules", "words"},
     "remember": {"instants", "knobs", "percept", "recall", "rules", "words"},
+    "forecast": {
+        "consolidate",
+        "instants",
+        "knobs",
+        "memory",
+        "percept",
+        "rules",
+        "runs",
+        "simulate",
+        "standing",
+    },
+    "simulate": {
+        "consolidate",
+        "instants",
+        "knobs",
+        "memory",
+        "percept",
+        "recall",
+        "remember",
+        "rules",
+        "runs",
+    },
     "check": {"instants", "percept"},
     "codec": {"check", "percept"},
     "files": {"errors"},
@@ -32,10 +54,33 @@ ARROWS = {
     "clock": {"runs"},
     "store": {"check", "clock", "codec", "errors", "files", "memory", "percept", "places", "runs"},
 }
-CORE = ("percept", "knobs", "instants", "words", "rules", "memory", "runs", "consolidate", "standing", "recall")
-PURE = (*CORE, "remember", "check")
+CORE = (
+    "percept",
+    "knobs",
+    "instants",
+    "words",
+    "rules",
+    "memory",
+    "runs",
+    "consolidate",
+    "standing",
+    "recall",
+)
+PURE = (*CORE, "remember", "check", "forecast", "simulate")
 # The standard library's ways to a clock, a file, the environment, or chance.
-IMPURE = {"datetime", "io", "os", "pathlib", "random", "shutil", "socket", "subprocess", "sys", "tempfile", "time"}
+IMPURE = {
+    "datetime",
+    "io",
+    "os",
+    "pathlib",
+    "random",
+    "shutil",
+    "socket",
+    "subprocess",
+    "sys",
+    "tempfile",
+    "time",
+}
 
 
 def imports(path: Path) -> set[str]:
@@ -57,7 +102,11 @@ def _running(tree: ast.AST) -> list[ast.AST]:
     """Return all nodes but those under `if TYPE_CHECKING:`."""
     nodes = [tree]
     for child in ast.iter_child_nodes(tree):
-        checks = isinstance(child, ast.If) and isinstance(child.test, ast.Name) and child.test.id == "TYPE_CHECKING"
+        checks = (
+            isinstance(child, ast.If)
+            and isinstance(child.test, ast.Name)
+            and child.test.id == "TYPE_CHECKING"
+        )
         if not checks:
             nodes += _running(child)
     return nodes

@@ -35,7 +35,9 @@ def test_the_knob_table_is_the_declarations() -> None:
 
 def test_the_worked_trajectory_is_the_models() -> None:
     """S3, D1: the numbers of the worked trajectory are those that the formulas give."""
-    rows = re.findall(r"^\| (\d) \| (recorded|restated|one hour) \| ([\d.]+) \| (\d) \| (\w+) \|$", OPERATIONS, re.M)
+    rows = re.findall(
+        r"^\| (\d) \| (recorded|restated|one hour) \| ([\d.]+) \| (\d) \| (\w+) \|$", OPERATIONS, re.M
+    )
     w, evidence, store, expected = 0.0, 0, "session", []
     for run, event, *_ in rows:
         if event == "recorded":
@@ -56,18 +58,19 @@ def test_pruning_takes_5_42_running_days() -> None:
     days = 3 * math.log2(3.5)
     assert f"**{days:.2f}** running days" in " ".join(OPERATIONS.split())
     assert rules.running_days_to_prune(
-        {"id": "a", "content": "b", "producer": "primary", "w": 0.7, "updated_at": "2026-12-01T00:00:00Z"}, KNOBS
+        {"id": "a", "content": "b", "producer": "primary", "w": 0.7, "updated_at": "2026-12-01T00:00:00Z"},
+        KNOBS,
     ) == pytest.approx(days, abs=1e-9)
 
 
 @pytest.mark.parametrize(("hours", "run"), [(1, 3), (4, 4), (8, None)])
 def test_graduation_needs_short_runs(hours: float, run: int | None) -> None:
-    """P2: restated once a run, a fact needs 3 runs of one hour, 4 of four hours, and never makes it with eight."""
+    """P2: restated once a run, it takes 3 runs of one hour, 4 of four, and never with eight."""
     assert graduates_in(hours) == run
 
 
 def test_one_edge_lifts_a_fact_in_six_turns() -> None:
-    """E1: applied at every pass, one positive edge takes 0.7 to 1.0 in six turns, a contradiction to 0.2 in five."""
+    """E1: applied at every pass, an edge takes 0.7 to 1.0 in six turns, a contradiction to 0.2 in five."""
     w, turns = 0.7, 0
     while w < 1.0 - 1e-9:
         w, turns = rules.clamped(w + rules.edge_delta(1, 0)), turns + 1

@@ -22,7 +22,7 @@ from builders import (
     percept,
     where,
 )
-from milkmem.memory import Memory, contradictions, edge_key, empty, live_edges, touches
+from milkmem.memory import Memory, contradicting_pairs, contradictions, edge_key, empty, live_edges, touches
 from milkmem.percept import ARCHIVE, GLOBAL
 
 # Files
@@ -207,6 +207,21 @@ def test_contradictions() -> None:
     assert contradictions(kept) == {"g": ["a", "b"], "a": ["g"], "b": ["g"]}
 
 
+def test_contradicting_pairs() -> None:
+    """P3: each live contradiction is told as one pair of ids, whichever way it is written."""
+    kept = memory(
+        [percept("b"), percept("a"), percept("c")],
+        edges=[
+            edge("b", "contradicts", "a"),
+            edge("a", "contradicts", "b"),
+            edge("b", "contradicts", "c"),
+            edge("a", "contradicts", "ghost"),
+            edge("a", "extends", "c"),
+        ],
+    )
+    assert contradicting_pairs(kept) == [("a", "b"), ("b", "c")]
+
+
 # The archive
 
 
@@ -379,6 +394,49 @@ def test_restore_writes_only_where_it_must() -> None:
     assert all_edges(kept) == {GLOBAL: [("a", "extends", "g")]}
     assert kept.files[WORK] == document()
     assert kept.changed == {GLOBAL, ARCHIVE}
+
+
+def test_archive_with_what_returned() -> None:
+    """Z3: until a restore is done the archive can be written with all that leaves it, as it stood."""
+    before: Any = document(
+        [archived("b"), archived("a", 1.5, idle_seconds=9, x=1)],
+        [edge("b", "extends", "ghost"), edge("a", "extends", "g")],
+    )
+    kept = memory([percept("g")])
+    stored: Any = {**copy.deepcopy(before), "x": 1}
+    kept.files[ARCHIVE] = stored
+    assert kept.archive_with_returned() == {**before, "x": 1}
+    kept.restore("a")
+    assert kept.archive_with_returned() == {**before, "x": 1}
+    assert kept.percepts(ARCHIVE) == [archived("b")]
+    kept.restore("b")
+    whole = kept.archive_with_returned()
+    assert sorted(each["id"] for each in whole["percepts"] or []) == ["a", "b"]
+    assert whole["edges"] == before["edges"]
+    assert kept.archives is False
+
+
+def test_archive_with_what_healing_returned() -> None:
+    """Z3: what healing brings back is in it too, and a copy that a live one beat is not."""
+    ends = edge("a", "extends", "g")
+    kept = memory([percept("a"), percept("g")], None, [archived("a")], archived_edges=[ends])
+    kept.heal()
+    assert kept.archive_with_returned() == document([], [ends])
+
+
+def test_no_archive_and_nothing_returned() -> None:
+    """Z3: without an archive file there is an empty archive to write."""
+    kept = Memory({}, WORK, lambda store: None)
+    assert kept.archive_with_returned() == {"percepts": [], "engrams": None, "edges": []}
+
+
+def test_archiving_is_noted() -> None:
+    """Z3: a memory says whether something went to the archive, since the order of writing depends on it."""
+    kept = memory([percept("g")])
+    kept.archive(GLOBAL, {"ghost"}, "stale", NOW)
+    assert kept.archives is False
+    kept.archive(GLOBAL, {"g"}, "stale", NOW)
+    assert kept.archives is True
 
 
 def test_restore_makes_no_file() -> None:

@@ -816,22 +816,27 @@ def test_every_state_a_crash_leaves_is_healed(program: Program, crash: str, edge
     assert program.edges("session") + program.edges("global") == [edge(1, "contradicts", 2)]
 
 
-def test_an_edge_survives_a_kill_while_healing(program: Program) -> None:
-    """Z3: an edge that healing brings back from the archive is in its new file before it leaves the old
-    one.
+@pytest.mark.parametrize(
+    "argv", [("learn", "Something else entirely"), ("consolidate", "--elapsed", "2h")], ids=str
+)
+def test_an_edge_survives_a_kill_while_healing(program: Program, argv: tuple[str, ...]) -> None:
+    """Z3: an edge that healing brings back from the archive is in its new file before it leaves the old one,
+    also when the same pass archives something else.
     """
     for step in itertools.count():
         program.write("global", fact(1, "Back again", 0.5), fact(2, "Global", 0.9))
-        program.write("session", fact(3, "Session"))
+        program.write("session", fact(3, "Session"), fact(4, "Faded", 0.2001), edges=[edge(4, "extends", 3)])
         program.write("archive", archived(fact(1, "Back again", 0.5)), edges=[edge(1, "extends", 3)])
         done = True
         with killed_at(step):
             try:
-                program.run("learn", "Something else entirely")
+                program.run(*argv)
             except Killed:
                 done = False
         found = [each for store in ("global", "session", "archive") for each in program.edges(store)]
         assert edge(1, "extends", 3) in found, step
+        assert edge(4, "extends", 3) in found, step
+        assert everywhere(program).keys() >= {name(number) for number in range(1, 5)}, step
         if done:
             break
     assert step > 8
@@ -1066,6 +1071,28 @@ def test_a_later_file_that_changes_is_left_alone(program: Program) -> None:
     assert everywhere(program) & (ALL + Counter([name(99)])) == ALL + Counter([name(99)])
     assert set(everywhere(program).values()) == {1}
     assert program.facts("global") == moved
+    assert temporaries(program) == []
+
+
+def test_a_destination_that_changes_keeps_its_source(program: Program) -> None:
+    """Z3, Z4: where the global file is left alone because it changed, so is the session that its promotions
+    leave; nothing is lost.
+    """
+    full(program)
+
+    def act(_: int, args: tuple[Any, ...]) -> None:
+        if os.path.basename(args[1]) == "archive.json":
+            milk_adds(program, "global", 99)
+
+    with meanwhile("rename", act):
+        result = program.ok(*PASS)
+
+    assert [str(program.file(store)) in result.err for store in ("global", "session")] == [True, True], result
+    assert SECRET not in result.err
+    assert everywhere(program).keys() == ALL.keys() | {name(99)}
+    program.ok(*PASS)
+    assert everywhere(program) == ALL + Counter([name(99)])
+    assert name(5) in program.facts("global")
     assert temporaries(program) == []
 
 

@@ -283,7 +283,20 @@ def test_rank_order(found: list[Any], knobs: dict[str, Any], days: int) -> None:
     assert list(in_rank_order(pairs, now, known)) == plain
     assert list(in_rank_order(reversed(pairs), now, known)) == plain
     for each in found:
-        assert 0 <= rules.rank_score(each, now, known) <= rules.most_rank_score(each, known)
+        assert (
+            0
+            <= rules.rank_score(each, now, known)
+            <= rules.most_rank_score(weight(each), evidence(each), known)
+        )
+
+
+@QUICK
+@given(st.integers(1, 100), st.integers(1, 200), st.integers(0, 5), st.permutations("abcd"))
+def test_ties_by_id(w: int, boost: int, had: int, order: list[str]) -> None:
+    """W2: equal ranks are ordered by id whatever the knobs: no rounding of a bound comes between them."""
+    known = Knobs(recency_boost=boost / 100)
+    pairs = [(percept(name, w / 100, evidence=had), WORK) for name in order]
+    assert [each["id"] for each, _ in in_rank_order(pairs, NOW, known)] == list("abcd")
 
 
 # Query

@@ -327,13 +327,13 @@ def test_budget_of_percepts(most: int, chosen: str) -> None:
 
 
 def test_both_budgets() -> None:
-    """I2: what does not fit the bytes takes no place; what comes behind the last place is out by count."""
+    """I2: what does not fit the bytes takes no place and is out by bytes, what else is behind the last by count."""
     kept = memory([said("a", "xxxx", 0.9), said("b", "x", 0.8), said("c", "xxxx", 0.7), said("d", "x", 0.6)])
     got = give(kept, most=1, most_bytes=3)
     assert ids(got) == ["b"]
     assert [(each["id"], reason) for each, reason in got.dropped] == [
         ("a", "bytes"),
-        ("c", "count"),
+        ("c", "bytes"),
         ("d", "count"),
     ]
 

@@ -252,6 +252,22 @@ def test_ties(in_global: str, in_session: str, in_archive: str, taken: str, fact
     assert outcome.percept["id"] == taken
 
 
+@pytest.mark.parametrize("facts", [1, MANY_FACTS + 1])
+def test_ties_with_new_and_restored(facts: int) -> None:
+    """S2: a percept counts where it is by now: a restored one as global, a new one as of the session."""
+    between = Fact("beta gamma delta epsilon", "primary")
+    kept = memory(
+        None, [said("a", "gamma delta epsilon zeta")], [archived("z", content="alpha beta gamma delta")]
+    )
+    made = recorder(kept, facts=facts)
+    assert told(made.record(Fact("alpha beta gamma delta", "primary"))) == (RESTORED, "z")
+    assert told(made.record(between)) == (REINFORCED, "z")
+    kept = memory(None, None, [archived("a", content="alpha beta gamma delta")])
+    made = recorder(kept, facts=facts)
+    assert told(made.record(Fact("gamma delta epsilon zeta", "primary"))) == (RECORDED, "new-1")
+    assert told(made.record(between)) == (REINFORCED, "new-1")
+
+
 def test_threshold_is_a_knob() -> None:
     """S2: restatement_similarity says how similar is similar enough, itself included."""
     text = "alpha beta gamma delta"
@@ -470,6 +486,15 @@ def test_link(ends: tuple[str, str], home: str) -> None:
     assert kept.changed == set()
     assert link(kept, edge(ends[1], "extends", ends[0]))
     assert link(kept, edge(ends[0], "updates", ends[1]))
+
+
+def test_link_to_itself() -> None:
+    """E1, E4: a percept is not linked to itself, not by a restatement that names what it restates either."""
+    kept = memory([said("g", "tests run nightly")])
+    assert not link(kept, edge("g", "extends", "g"))
+    assert kept.changed == set()
+    recorder(kept).record(Fact("tests run nightly", "primary", edges=[("updates", "g")]))
+    assert all_edges(kept) == {}
 
 
 def test_link_that_is_there() -> None:

@@ -25,11 +25,17 @@ from milkmem.cli.render import (
     Change,
     Choice,
     EdgeRow,
+    Outlook,
     Row,
     change_list,
     choice_list,
+    comparison,
     config_rows,
     conflict_list,
+    finding_list,
+    forecast_detail,
+    forecast_table,
+    paragraphs,
     percept_detail,
     percept_table,
 )
@@ -197,6 +203,96 @@ def conflicts_of(pairs: list[tuple[Choice, Choice, list[str]]]) -> Printer:
     return lambda stream, width, color: conflict_list(pairs, stream=stream, width=width, color=color)
 
 
+def outlooks_of(rows: list[Outlook]) -> Printer:
+    """Return a printer of what comes next."""
+    return lambda stream, width, color: forecast_table(rows, stream=stream, width=width, color=color)
+
+
+def forecast_of(
+    content: str, lines: list[tuple[str, str]], points: list[tuple[float, float]], end: str
+) -> Printer:
+    """Return a printer of what is to come of one percept."""
+    return lambda stream, width, color: forecast_detail(
+        id="6694d2c4",
+        scope="session",
+        standing="fading",
+        content=content,
+        lines=lines,
+        points=points,
+        levels={"promote": 0.8, "prune": 0.2},
+        end=end,
+        stream=stream,
+        width=width,
+        color=color,
+    )
+
+
+def comparison_of(heads: list[str], groups: list[tuple[str, list[tuple[str, list[str]]]]]) -> Printer:
+    """Return a printer of settings side by side."""
+    return lambda stream, width, color: comparison(heads, groups, stream=stream, width=width, color=color)
+
+
+def findings_of(findings: list[tuple[str, str, str, str]]) -> Printer:
+    """Return a printer of findings."""
+    return lambda stream, width, color: finding_list(findings, stream=stream, width=width, color=color)
+
+
+def paragraphs_of(texts: list[str]) -> Printer:
+    """Return a printer of paragraphs."""
+    return lambda stream, width, color: paragraphs(texts, stream=stream, width=width, color=color)
+
+
+OUTLOOKS = [
+    Outlook("6694d2c4", "session", 0.9, "promoted", "next pass", PLAIN_FACTS[0].content),
+    Outlook("0f0f0f0f", "session", 0.234, "pruned", "23h 12m", PLAIN_FACTS[1].content),
+    Outlook("9c01d2e3", "global", 0.85, "archived", "13.9 days", HOSTILE_FACTS[4]),
+    Outlook("77aa77aa", "global", 0.3, "evicted", "2h", HOSTILE_FACTS[0]),
+    Outlook("deadbeef", "global", 1.0, "", "", HOSTILE_FACTS[1]),
+]
+COMING = [
+    ("next pass", "held back: w 0.83 ≥ 0.80, but evidence < 2"),
+    ("5.4 days", "pruned from the session: w 0.20 ≤ 0.20; milkmem restore brings it back"),
+]
+FADING = [(at / 10, 0.83 * 0.5 ** (at / 30)) for at in range(62)]
+FATES = [
+    (
+        "user",
+        [
+            ("graduates", ["run 1 (day 1)", "run 1 (day 1)"]),
+            ("at the end", ["global, w 0.90", "global, w 0.90"]),
+        ],
+    ),
+    (
+        "primary, escalation",
+        [
+            ("graduates", ["never: w at most 0.74, evidence 30", "run 4 (day 4)"]),
+            ("at the end", ["session, w 0.63", "global, w 0.90"]),
+        ],
+    ),
+    ("東京 \x1b[1m[bold]", [("graduates", ["no", "no"]), ("at the end", ["", ""])]),
+]
+FINDINGS = [
+    ("ok", "files", "2 files, 11 percepts", ""),
+    (
+        "note",
+        "changed",
+        "/srv/memory/global.json was changed since milkmem's last command",
+        "milkmem inspect",
+    ),
+    (
+        "problem",
+        "permissions",
+        "/srv/memory/of/the/team is open to others (0755)",
+        "chmod 700 /srv/memory/of/the/team",
+    ),
+    (
+        "problem",
+        "edges",
+        "session: a \x1b[31m extends 東: an end is nowhere",
+        "milkmem unlink -- 'a \x1b' 東 extends",
+    ),
+]
+
 PRINTERS: dict[str, Printer] = {
     "table": table_of(PLAIN_FACTS),
     "hostile": table_of(hostile_rows()),
@@ -204,6 +300,10 @@ PRINTERS: dict[str, Printer] = {
     "changes": changes_of(CHANGES, COUNTS),
     "config": settings_of(SETTINGS),
     "conflicts": conflicts_of(CONFLICTS),
+    "outlooks": outlooks_of(OUTLOOKS),
+    "forecast": forecast_of(PLAIN_FACTS[1].content, COMING, FADING, "6.1 days"),
+    "comparison": comparison_of(["in force", "session_half_life_days=7, reconfirm_boost=0.1"], FATES),
+    "findings": findings_of(FINDINGS),
     "choices": choices_of(
         [Choice(row.id, row.scope, row.content) for row in [*PLAIN_FACTS, *hostile_rows()]]
     ),
@@ -491,6 +591,73 @@ def test_stored_text_is_shown_as_stored(name: str, text: str) -> None:
     }
     fields[name] = text
     assert f"{text}" in printed(table_of([Row(w=0.5, rank=0.5, evidence=0, **fields)]), 200)
+
+
+@repeatable
+@given(st.lists(st.builds(Outlook, texts, texts, numbers, texts, texts, texts), max_size=4), widths)
+def test_no_outlook_breaks_a_table(drawn: list[Outlook], width: int) -> None:
+    """X4, X5: whatever percepts hold, what comes next for them fits the width."""
+    check(outlooks_of(drawn), width)
+
+
+@repeatable
+@given(
+    texts,
+    st.lists(st.tuples(texts, texts), max_size=3),
+    st.lists(st.tuples(st.floats(0, 1e6), st.floats(-0.1, 1.1)), max_size=9).map(sorted),
+    st.sampled_from(["0s", "6.1 days", "100000.5 days"]),
+    widths,
+)
+def test_no_curve_breaks_its_screen(
+    content: str, lines: list[tuple[str, str]], points: list[tuple[float, float]], end: str, width: int
+) -> None:
+    """X4, X5: whatever becomes of a percept, what is told and drawn of it fits the width."""
+    check(forecast_of(content, lines, points, end), width)
+
+
+@repeatable
+@given(
+    st.lists(texts, min_size=1, max_size=4).flatmap(
+        lambda heads: st.tuples(
+            st.just(heads),
+            st.lists(
+                st.tuples(
+                    texts,
+                    st.lists(
+                        st.tuples(
+                            st.sampled_from(["graduates", "at the end"]),
+                            st.lists(texts, min_size=len(heads), max_size=len(heads)),
+                        ),
+                        max_size=3,
+                    ),
+                ),
+                max_size=3,
+            ),
+        )
+    ),
+    st.lists(st.tuples(st.sampled_from(["ok", "problem"]), texts, texts, texts), max_size=3),
+    widths,
+)
+def test_no_setting_and_no_finding_breaks_a_screen(
+    drawn: tuple[list[str], list[tuple[str, list[tuple[str, list[str]]]]]],
+    findings: list[tuple[str, str, str, str]],
+    width: int,
+) -> None:
+    """X4, X5: settings side by side or below each other, and findings, fit the width."""
+    check(comparison_of(*drawn), width)
+    check(findings_of(findings), width)
+    check(paragraphs_of(drawn[0]), width)
+
+
+def test_a_curve_shows_where_w_is() -> None:
+    """Section 15: the curve begins and ends in the rows of its w, thresholds lie in theirs, time is below."""
+    lines = printed(PRINTERS["forecast"], 80).splitlines()
+    rows = {line[:4]: line[6:] for line in lines if line[4:6] in (" ┤", " │")}
+    assert rows["0.80"].startswith("⢄")
+    assert rows["0.80"].endswith("promote")
+    assert rows["0.20"].endswith("prune")
+    assert not rows["1.00"].strip()
+    assert lines[-1].split() == ["0", "6.1", "days", "of", "running", "time"]
 
 
 # One percept.

@@ -18,6 +18,7 @@ from milkmem.percept import (
     GLOBAL,
     SESSION,
     birth_weight,
+    corroborate,
     evidence,
     idle_seconds,
     is_core,
@@ -78,6 +79,19 @@ def test_evidence_field(stored: int | None, count: int) -> None:
     """F3: missing and null evidence mean 0."""
     assert evidence(percept("a", evidence=stored)) == count
     assert evidence(percept("a")) == 0
+
+
+@pytest.mark.parametrize(
+    ("stored", "count"), [(None, 1), (0, 1), (1, 2), (2**63 - 2, 2**63 - 1), (2**63 - 1, 2**63 - 1)]
+)
+def test_corroborate(stored: int | None, count: int) -> None:
+    """F3, Z7: evidence grows by one, up to the largest number that milk can load."""
+    made = percept("a", evidence=stored)
+    corroborate(made)
+    assert made["evidence"] == count
+    fresh = percept("a", idle_seconds=1.0)
+    corroborate(fresh)
+    assert list(fresh)[-2:] == ["evidence", "idle_seconds"]
 
 
 @pytest.mark.parametrize(("stored", "seconds"), [(None, 0.0), (0, 0.0), (0.5, 0.5), (90, 90.0)])
@@ -339,12 +353,14 @@ def test_rank_is_not_stored() -> None:
 
 
 @pytest.mark.parametrize("days", [-5, 0, 1, 400])
-def test_most_rank_score(days: float) -> None:
-    """W1: no percept ranks above its bound, and one updated now is at it."""
-    ranked = percept("a", 0.9, evidence=3, updated_at=ago(days))
-    bound = rules.most_rank_score(ranked, KNOWN)
+@pytest.mark.parametrize("count", [0, 3, 4, 9])
+def test_most_rank_score(days: float, count: int) -> None:
+    """W1: no percept ranks above the bound of its w and evidence, and one updated now is at it."""
+    ranked = percept("a", 0.9, evidence=count, updated_at=ago(days))
+    bound = rules.most_rank_score(0.9, count, KNOWN)
+    assert bound == close(0.9 * 1.1 * (1 + 0.05 * min(count, 4)))
     assert rules.rank_score(ranked, NOW, KNOWN) <= bound
-    assert bound == close(0.9 * 1.1 * 1.15)
+    assert (rules.rank_score(ranked, NOW, KNOWN) == bound) is (days <= 0)
 
 
 # Decay
@@ -559,8 +575,13 @@ def test_promotion_standing(
     found = standing.promotion(percept("a", w, **fields), scope, against, KNOWN)
     assert found == {
         "eligible": eligible,
-        "strength": {"value": w, "threshold": 0.8, "passed": w >= 0.8},
-        "evidence": {"value": fields.get("evidence", 0), "threshold": 2, "passed": evidence_passed},
+        "strength": {"value": w, "threshold": 0.8, "gap": max(0.0, 0.8 - w), "passed": w >= 0.8},
+        "evidence": {
+            "value": fields.get("evidence", 0),
+            "threshold": 2,
+            "gap": max(0, 2 - fields.get("evidence", 0)),
+            "passed": evidence_passed,
+        },
         "asserted": "producer" in fields or "core" in fields,
         "contradicted_by": against,
     }

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tomllib
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ def test_fold(text: str, folded: str) -> None:
         ("潮汐APIは4100を", ["潮汐", "api", "は", "4100", "を"]),
         ("テスト・サーバー", ["テス", "スト", "サー", "ーバ", "バー"]),
         ("㐀𠀀々〇ㄅ", ["㐀𠀀", "𠀀々", "々〇", "〇ㄅ"]),
-        ("々々々", ["々々", "々々"]),
+        ("a々々々", ["a", "々々", "々々"]),
         ("か\u309a\u304d", ["か\u309a", "\u309aき"]),
         ("조석 자료는", ["조석", "자료는"]),
         ("\ud800a \udfff", ["a"]),
@@ -501,6 +502,23 @@ def test_find_in_a_large_store() -> None:
         assert expected[2] == (1500 if conflicts else 0)
         assert told(find(read(text), contents, DEFAULT, 5)) == expected
         assert told(index.find(read(text), DEFAULT, 5)) == expected
+
+
+@pytest.mark.parametrize("way", WAYS, ids=["small", "large"])
+def test_find_any_part(way: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
+    """S2: whichever of the words two texts share, it is their number that counts."""
+    for name, value in way.items():
+        monkeypatch.setattr(words, name, value)
+    some = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta")
+    contents = [" ".join(part) for size in range(1, 7) for part in combinations(some, size)]
+    for text in (" ".join(some), " ".join(some[:5]), " ".join((*some, "eta", "theta"))):
+        new = read(text)
+        assert told(find(new, contents, 0.5, 99)) == told(each_in_turn(new, contents, 0.5, 99))
+        # Restatements hide one another: with a figure more, all that are near enough are told.
+        new = read(f"{text} 5")
+        near = told(find(new, contents, 0.5, 99))
+        assert near == told(each_in_turn(new, contents, 0.5, 99))
+        assert near[2] > 5
 
 
 def test_find_most_similar() -> None:

@@ -19,7 +19,17 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from milkmem import __version__
-from milkmem.cli.declare import COMMANDS, ENVIRONMENT, FLAG, GROUPS, PROGRAM, Argument, Call, Option
+from milkmem.cli.declare import (
+    COMMANDS,
+    ENVIRONMENT,
+    FLAG,
+    GROUPS,
+    OWN_OPTIONS,
+    PROGRAM,
+    Argument,
+    Call,
+    Option,
+)
 from milkmem.cli.plain import AUTO, terminal_width, use_color
 from milkmem.errors import EXIT_CODES, INTERRUPTED, BadUsage
 
@@ -33,13 +43,14 @@ if TYPE_CHECKING:
 # public name in either; the public class below it leads there in all.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
-# Help is easier to read where its lines are not too long; panels cut options off where they are too short;
-# a meaning goes below its name where too little is left beside it. All in columns.
+# Help is easier to read where its lines are not too long; a meaning goes below its name where too little is
+# left beside it. All in columns.
 _WIDEST = 100
-_NARROWEST_PANEL = 72
 _NARROWEST_MEANING = 30
 
 _MARGIN = " "
+_COMMANDS = "Commands"
+_ARGUMENTS = "Arguments"
 _ABOUT = "Keeps a coding agent's memory: small statements with a strength that decays."
 
 
@@ -106,46 +117,38 @@ class _Page(io.StringIO):
 
 
 class _Help:
-    """Lays help out for the screen, and prints the epilog as it stands, so that an example can be copied."""
+    """Lays help out for the screen, and prints the epilog as it stands, so that an example can be copied.
+
+    The layout is ours: importing Rich for Typer's panels takes twice as long as all the rest of a start, and
+    its panels cut names off where they are narrow.
+    """
 
     help: str | None
     epilog: str | None
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help page of this command: panels, or where they would cut words off, plain lines."""
-        if _width() < _NARROWEST_PANEL:
-            print(self._plain(ctx))
-        else:
-            self._panels(ctx, formatter)
-        if self.epilog is not None:
-            print(self.epilog)
-
-    def _panels(self, ctx: Any, formatter: Any) -> None:
-        from typer import rich_utils
-
-        rich_utils.MAX_WIDTH = _width()
-        rich_utils.FORCE_TERMINAL = sys.stdout.isatty()
-        rich_utils.COLOR_SYSTEM = "auto" if use_color(AUTO, os.environ, sys.stdout) else None
-        epilog, self.epilog = self.epilog, None
-        super().format_help(ctx, formatter)  # type: ignore[misc]  # that of the class it is mixed into
-        self.epilog = epilog
-
-    def _plain(self, ctx: Any) -> str:
+        """Print the help page of this command: usage, meaning, and a table for each panel (X1, X8)."""
         ctx.terminal_width = _width()
         lines = [ctx.get_usage(), ""]
         for paragraph in (self.help or "").split("\n\n"):
             lines += [*_wrapped(paragraph, _MARGIN), ""]
-        records = {}
+        panels: dict[str, dict[str, str]] = {}
+        for name, command in getattr(self, "commands", {}).items():
+            panel = panels.setdefault(command.rich_help_panel or _COMMANDS, {})
+            panel[name] = command.short_help or command.help
         for param in ctx.command.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is not None:
-                records[record[0]] = record[1] or ""
-        lines += [*_table("Arguments and options:", records), ""]
-        commands = getattr(self, "commands", {})
-        if commands:
-            meanings = {name: command.short_help or command.help for name, command in commands.items()}
-            lines += [*_table("Commands:", meanings), ""]
-        return "\n".join(lines)
+                default = OWN_OPTIONS if param.param_type_name == "option" else _ARGUMENTS
+                panel = panels.setdefault(getattr(param, "rich_help_panel", None) or default, {})
+                panel[record[0]] = record[1] or ""
+        bold = use_color(AUTO, os.environ, sys.stdout)
+        for name, records in panels.items():
+            title, *rows = _table(f"{name}:", records)
+            lines += [f"\x1b[1m{title}\x1b[0m" if bold else title, *rows, ""]
+        print("\n".join(lines))
+        if self.epilog is not None:
+            print(self.epilog)
 
 
 class _Command(_Help, TyperCommand):
@@ -160,9 +163,7 @@ class _Group(_Help, TyperGroup):
 
 
 def _typer(help: str) -> typer.Typer:
-    return typer.Typer(
-        help=help, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
-    )
+    return typer.Typer(help=help, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
 
 def _help_alone(ctx: typer.Context) -> None:

@@ -46,7 +46,7 @@ def _stated(text: str | None) -> float | None:
     try:
         return instants.parse_duration(text)
     except ValueError as error:
-        raise BadUsage(f"--elapsed must be {error}") from error
+        raise BadUsage(f"--elapsed: {error}") from error
 
 
 def _perform(setup: Setup, stated: float | None) -> tuple[Memory, Outcome, Run | None]:

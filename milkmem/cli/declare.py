@@ -522,7 +522,7 @@ COMMANDS = (
             ('milkmem learn "Never push to main"', "a fact to keep for good"),
             ('milkmem learn "We deploy on Tuesdays" --json', "the same, with the percept as JSON"),
         ),
-        (Argument("text", "TEXT", "The fact."), *RUN, *SHARED),
+        (Argument("text", "TEXT", "The fact; - reads one a line from standard input."), *RUN, *SHARED),
         "milkmem.cli.record:learn",
     ),
     Command(

@@ -25,7 +25,9 @@ def run(call: Call) -> int:
     setup = Setup(call)
     asks = not call.flag("yes") and not call.flag("dry_run")
     if asks and not at_terminal(sys.stdin):
-        raise BadUsage("forget asks before it removes, and there is no terminal", "add --yes, or --dry-run to look")
+        raise BadUsage(
+            "forget asks before it removes, and there is no terminal", "add --yes, or --dry-run to look"
+        )
     if not setup.place.exists():
         raise Refused("no percept matches: there is no memory yet")
     view = _look(setup)
@@ -97,7 +99,10 @@ def _ask(question: str) -> str:
 
 def _confirmed(setup: Setup, memory: Memory, chosen: Sequence[Candidate]) -> bool:
     _show(setup, memory, chosen)
-    return _ask(f"Forget {'it' if len(chosen) == 1 else f'these {len(chosen)}'} for good? [y/N] ") in ("y", "yes")
+    return _ask(f"Forget {'it' if len(chosen) == 1 else f'these {len(chosen)}'} for good? [y/N] ") in (
+        "y",
+        "yes",
+    )
 
 
 def _forget(setup: Setup, ids: Sequence[str]) -> int:

@@ -22,7 +22,9 @@ def run(call: Call) -> int:
     if prompt == STANDARD_INPUT:
         prompt = standard_input()
     view = store.look(setup.place)
-    injection = injected(setup, view, prompt, call.text("audience"), call.whole("max"), call.whole("max_bytes"))
+    injection = injected(
+        setup, view, prompt, call.text("audience"), call.whole("max"), call.whole("max_bytes")
+    )
     _print(setup, view, injection)
     return DONE
 
@@ -59,7 +61,8 @@ def _print(setup: Setup, view: store.View, injection: Injection) -> None:
             {
                 "block": injection.block,
                 "percepts": [
-                    percept_json(percept, memory.scope(name), now, knobs) for percept, name in injection.percepts
+                    percept_json(percept, memory.scope(name), now, knobs)
+                    for percept, name in injection.percepts
                 ],
                 "dropped": [{"id": percept["id"], "reason": reason} for percept, reason in injection.dropped],
                 "bytes": injection.bytes,
@@ -68,5 +71,8 @@ def _print(setup: Setup, view: store.View, injection: Injection) -> None:
         return
     if injection.percepts:
         print(injection.block)
-    if injection.dropped:
-        say(f"{count(len(injection.dropped), 'percept')} left out for the budget; --max and --max-bytes set it")
+    if injection.dropped_count:
+        say(
+            f"{count(injection.dropped_count, 'percept')} left out for the budget;"
+            " --max and --max-bytes set it"
+        )

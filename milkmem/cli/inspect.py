@@ -6,8 +6,9 @@ import sys
 from shlex import quote
 
 from milkmem import instants, rules, standing, store
-from milkmem.cli.output import Screen, percept_json, print_json, print_lines
+from milkmem.cli.output import percept_json, print_json, print_lines
 from milkmem.cli.plain import ago, field, line
+from milkmem.cli.progress import Progress
 from milkmem.cli.setup import Setup, at_terminal
 from milkmem.cli.targets import ambiguous, candidates, meant, printed_ids
 from milkmem.errors import DONE, Refused
@@ -24,11 +25,19 @@ if TYPE_CHECKING:
     from milkmem.knobs import Knobs
     from milkmem.memory import Memory
     from milkmem.percept import Edge, Percept
+    from milkmem.standing import Gate
 
 
 def run(call: Call) -> int:
     """Print a list, or one percept in full; return the exit code."""
     setup = Setup(call)
+    with Progress("reading the memory") as progress:
+        _inspect(setup, progress)
+    return DONE
+
+
+def _inspect(setup: Setup, progress: Progress) -> None:
+    call = setup.call
     target = call.text("target")
     with_archive = call.flag("archive") or call.text("scope") == ARCHIVE or target is not None
     sessions = [name for name in setup.place.stores() if name not in (GLOBAL, ARCHIVE)]
@@ -37,15 +46,15 @@ def run(call: Call) -> int:
     ).memory
     among = candidates(memory, list(dict.fromkeys([*memory.live(), *memory.files])))
     if target is None:
-        _print_list(setup, memory, _listed(setup, among))
-        return DONE
+        _print_list(setup, memory, _listed(setup, among), progress)
+        return
     found = meant(target, among)
     if not found:
         raise Refused("no percept has this id or text", "milkmem inspect")
     if len(found) > 1:
         raise ambiguous(found, memory)
+    progress.end()
     _print_one(setup, memory, found[0])
-    return DONE
 
 
 def _listed(setup: Setup, among: Iterable[Candidate]) -> list[Candidate]:
@@ -71,7 +80,7 @@ _ORDERS: dict[str, Callable[[Percept, int, Knobs], float]] = {
 }
 
 
-def _print_list(setup: Setup, memory: Memory, rows: list[Candidate]) -> None:
+def _print_list(setup: Setup, memory: Memory, rows: list[Candidate], progress: Progress) -> None:
     pairs = [(each.percept, each.scope) for each in rows]
     if setup.call.flag("json"):
         contested = contradictions(memory)
@@ -85,7 +94,8 @@ def _print_list(setup: Setup, memory: Memory, rows: list[Candidate]) -> None:
     elif at_terminal(sys.stdout):
         from milkmem.cli.tables import print_conflicts, print_table
 
-        print_table(setup, memory, pairs)
+        print_table(setup, memory, pairs, progress.before(sys.stdout))
+        progress.end()
         print_conflicts(setup, memory)
     else:
         print_lines(pairs, setup.now.at, setup.knobs)
@@ -155,22 +165,19 @@ def _gates(setup: Setup, chosen: Candidate, against: list[str], ids: dict[str, s
     """Return the gates of promotion in words, each with its value, threshold and verdict."""
     verdict = standing.promotion(chosen.percept, chosen.scope, against, setup.knobs)
     strength, corroboration = verdict["strength"], verdict["evidence"]
-    gates = [_gate(f"w {strength['value']:.2f} ≥ {strength['threshold']:.2f}", strength["passed"])]
+    gates = [_gate("w", strength, ".2f")]
     if verdict["asserted"]:
         gates.append("asserted by the user: no evidence needed")
     else:
-        gates.append(
-            _gate(f"evidence {corroboration['value']} ≥ {corroboration['threshold']}", corroboration["passed"])
-        )
-    if against:
-        gates.append(_gate(f"contradicted by {_names(against, ids)}:", False))
-    else:
-        gates.append(_gate("not contradicted:", True))
+        gates.append(_gate("evidence", corroboration, "d"))
+    gates.append(f"contradicted by {_names(against, ids)}: no" if against else "not contradicted: yes")
     return " · ".join(gates)
 
 
-def _gate(words: str, passed: bool) -> str:
-    return f"{words} {'yes' if passed else 'no'}"
+def _gate(name: str, gate: Gate, form: str) -> str:
+    """Return a gate in words: value, threshold, verdict, and what is missing."""
+    words = f"{name} {gate['value']:{form}} ≥ {gate['threshold']:{form}}"
+    return f"{words} yes" if gate["passed"] else f"{words} no, {gate['gap']:{form}} short"
 
 
 def _names(against: Iterable[str], ids: dict[str, str]) -> str:

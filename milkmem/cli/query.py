@@ -62,6 +62,9 @@ def _print(setup: Setup, view: store.View, found: Recalled) -> None:
 def _say_hidden(found: Recalled) -> None:
     """Say what the gate and the limit hide, so that nobody takes a faded fact for a forgotten one (Q3)."""
     if found.below_confidence:
-        say(f"{count(found.below_confidence, 'percept')} below the confidence gate; --min-confidence 0 shows all")
+        say(
+            f"{count(found.below_confidence, 'percept')} below the confidence gate;"
+            " --min-confidence 0 shows all"
+        )
     if found.over_limit:
         say(f"{count(found.over_limit, 'percept')} over the limit; --limit shows more")

@@ -12,7 +12,7 @@ from milkmem.cli.setup import Setup, at_terminal, hint, say, standard_input
 from milkmem.cli.targets import candidates, one_with_id, printed_ids
 from milkmem.errors import DONE, BadUsage
 from milkmem.percept import CONTRADICTS, RELATIONS, USER
-from milkmem.remember import CONFLICTS_SHOWN, IGNORED, MANY_FACTS, Fact, Outcome, Recorder, stored_content
+from milkmem.remember import IGNORED, Fact, Outcome, Recorder, stored_content
 from milkmem.rules import rank_score
 
 TYPE_CHECKING = False
@@ -83,9 +83,7 @@ def _record(setup: Setup, facts: list[Fact]) -> int:
         memory = visit.memory
         for fact, edges in zip(facts, given, strict=True):
             fact.edges = _resolved(memory, edges)
-        recorder = Recorder(
-            memory, setup.knobs, visit.run, now=visit.now.at, new_id=new_id, facts=len(facts)
-        )
+        recorder = Recorder(memory, setup.knobs, visit.run, now=visit.now.at, new_id=new_id, facts=len(facts))
         return memory, [recorder.record(fact) for fact in _with_progress(facts)]
 
     (memory, outcomes), warnings = store.edit(setup.place, work, at=setup.at, run=setup.run_choice())
@@ -97,7 +95,10 @@ def _record(setup: Setup, facts: list[Fact]) -> int:
 
 def _resolved(memory: Memory, edges: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the edges with the whole ids that their targets mean (X7)."""
-    return [(relation, one_with_id(target, candidates(memory, memory.live()), memory).id) for relation, target in edges]
+    return [
+        (relation, one_with_id(target, candidates(memory, memory.live()), memory).id)
+        for relation, target in edges
+    ]
 
 
 def _with_progress(facts: list[Fact]) -> Iterable[Fact]:
@@ -123,7 +124,8 @@ def _print(setup: Setup, memory: Memory | None, outcomes: list[Outcome]) -> None
     needed = terminal or any(outcome.conflicts for outcome in told)
     ids = printed_ids(memory) if memory is not None and needed else {}
     for outcome in told:
-        assert outcome.percept is not None and memory is not None
+        assert outcome.percept is not None
+        assert memory is not None
         scope = memory.scope(outcome.store)
         if terminal:
             print(_sentence(outcome, ids[outcome.percept["id"]], scope))
@@ -131,7 +133,7 @@ def _print(setup: Setup, memory: Memory | None, outcomes: list[Outcome]) -> None
             print(line(outcome.percept, scope, rank_score(outcome.percept, now, knobs)))
         _say_conflicts(outcome, ids)
     if ignored:
-        say(f"{count(ignored, 'line')} only repeated what was injected and {'was' if ignored == 1 else 'were'} ignored")
+        say(f"{count(ignored, 'line')} only repeated what was injected; ignored")
 
 
 def _sentence(outcome: Outcome, printed: str, scope: str) -> str:
@@ -155,7 +157,8 @@ def _say_conflicts(outcome: Outcome, ids: dict[str, str]) -> None:
 
 
 def _json(setup: Setup, memory: Memory | None, outcome: Outcome) -> dict[str, Any]:
-    assert outcome.percept is not None and memory is not None
+    assert outcome.percept is not None
+    assert memory is not None
     return {
         "action": outcome.action,
         "percept": percept_json(outcome.percept, memory.scope(outcome.store), setup.now.at, setup.knobs),

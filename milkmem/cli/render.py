@@ -43,6 +43,7 @@ LONGEST_NAME = 30
 CONTENT_SHARE = 0.4
 # An id is to be copied, so it is folded only where it would take more of the width than this.
 ID_SHARE = 0.45
+LEAST_CONTENT = 8
 # A word too long for any line is broken where at least this share of a line is left for its beginning.
 PIECE_SHARE = 0.25
 # How many characters are looked at to fill one cell: more would all be marks upon the same letter.
@@ -315,6 +316,7 @@ def _table(
         if _left(screen, widths) >= screen.width * CONTENT_SHARE:
             break
         del widths[head]
+    widths["id"] -= min(widths["id"] - 1, max(0, LEAST_CONTENT - _left(screen, widths)))
     content_width = _left(screen, widths)
     columns = [column for column in of if column.head in widths]
 
@@ -379,16 +381,16 @@ def _event_style(row: Outlook) -> Style:
 
 _OUTLOOK_COLUMNS = (
     *_COLUMNS[:3],
-    _Column("next", lambda screen, row: row.event or _NOTHING_COMES, _event_style),
-    _Column("in", lambda screen, row: row.when, is_number=True),
+    _Column("next", lambda screen, row: screen.stored(row.event or _NOTHING_COMES), _event_style),
+    _Column("in", lambda screen, row: screen.stored(row.when), is_number=True),
 )
 
 
 def _outlook_facts(screen: _Screen, row: Outlook) -> tuple[tuple[str, Style], ...]:
     return (
         (f"{screen.bar(row.w)} {row.w:.2f} ", PLAIN),
-        (row.event or _NOTHING_COMES, _event_style(row)),
-        (screen.glyphs.between + row.when if row.when != "" else "", DIM),
+        (screen.stored(row.event or _NOTHING_COMES), _event_style(row)),
+        (screen.glyphs.between + screen.stored(row.when) if row.when != "" else "", DIM),
     )
 
 
@@ -439,8 +441,8 @@ def comparison(
     screen = _Screen(stream, width, color)
     labels = max((_cells(label) for _, rows in groups for label, _ in rows), default=0)
     room = width - GAP - labels
-    least = max(LEAST_SETTING, *(_cells(screen.words(word)) for head in heads for word in head.split()))
-    beside = room // len(heads) - GAP >= least
+    longest = max((_cells(screen.words(word)) for head in heads for word in head.split()), default=0)
+    beside = room // len(heads) - GAP >= max(LEAST_SETTING, longest)
     parts = [range(len(heads))] if beside else [range(at, at + 1) for at in range(len(heads))]
     for part in parts:
         column = room // len(part) - GAP
@@ -475,9 +477,10 @@ def finding_list(
     """Print what was looked at: how it is, what it is about, in words, and the command that comes next."""
     screen = _Screen(stream, width, color)
     level_width = max((_cells(level) for level, *_ in findings), default=0)
-    about_width = min(LONGEST_CELL, max((_cells(about) for _, about, _, _ in findings), default=0))
+    abouts = [screen.stored(about) for _, about, _, _ in findings]
+    about_width = min(LONGEST_CELL, max(map(_cells, abouts), default=0))
     text_width = width - level_width - about_width - 2 * GAP
-    for level, about, text, command in findings:
+    for (level, _, text, command), about in zip(findings, abouts, strict=True):
         screen.side_by_side(
             [
                 _Cell([level], level_width, _LEVELS.get(level, PLAIN)),

@@ -38,7 +38,9 @@ def run(call: Call) -> int:
         say(warning)
     if call.flag("json"):
         now = setup.now.at
-        print_json({"restored": [percept_json(percept, scope, now, setup.knobs) for percept, scope in restored]})
+        print_json(
+            {"restored": [percept_json(percept, scope, now, setup.knobs) for percept, scope in restored]}
+        )
     elif at_terminal(sys.stdout):
         from milkmem.cli.tables import print_table
 
@@ -53,4 +55,6 @@ def _chosen(setup: Setup) -> list[str]:
     memory = store.look(setup.place, archive=True).memory
     among = candidates(memory, [ARCHIVE])
     targets = setup.call.texts("ids")
-    return list(dict.fromkeys(one_with_id(target, among, memory, "archived percept").id for target in targets))
+    return list(
+        dict.fromkeys(one_with_id(target, among, memory, "archived percept").id for target in targets)
+    )

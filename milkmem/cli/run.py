@@ -70,7 +70,8 @@ def show(call: Call) -> int:
         running = setup.now.seconds_since(run.started)
         if at_terminal(sys.stdout):
             kind = "the sitting" if run.implicit else "a named run"
-            print(f"{run.id}  {kind}, running for {duration(running)}, awarded evidence to {count(len(run.awarded), 'percept')}")
+            awarded = count(len(run.awarded), "percept")
+            print(f"{run.id}  {kind}, running for {duration(running)}, awarded evidence to {awarded}")
         else:
             print("\t".join((run.id, instants.format(run.started.at), repr(running), str(len(run.awarded)))))
     return DONE

@@ -139,4 +139,6 @@ def at_terminal(stream: TextIO | None) -> bool:
 
 def standard_input() -> str:
     """Return the whole of standard input, "" where it is closed (X6); what is no UTF-8 is replaced."""
-    return "" if sys.stdin is None else sys.stdin.buffer.read().decode("utf-8", "replace").removeprefix("\ufeff")
+    return (
+        "" if sys.stdin is None else sys.stdin.buffer.read().decode("utf-8", "replace").removeprefix("\ufeff")
+    )

@@ -22,6 +22,8 @@ from milkmem.rules import BY_EVIDENCE, HELD_BY_CONTRADICTION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TextIO
+
     from milkmem.cli.setup import Setup
     from milkmem.cli.targets import Candidate
     from milkmem.consolidate import Change, Report
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
     from milkmem.simulate import Event
 
 
-def print_table(setup: Setup, memory: Memory, rows: list[tuple[Percept, str]]) -> None:
+def print_table(
+    setup: Setup, memory: Memory, rows: list[tuple[Percept, str]], stream: TextIO | None = None
+) -> None:
     """Print percepts, each with its scope, as a table fitted to the terminal."""
     ids = printed_ids(memory)
     contested = contradictions(memory)
@@ -50,7 +54,7 @@ def print_table(setup: Setup, memory: Memory, rows: list[tuple[Percept, str]]) -
             )
             for percept, scope in rows
         ],
-        **Screen(setup.call).layout(),
+        **Screen(setup.call, stream).layout(),
     )
 
 

@@ -73,9 +73,7 @@ def meant(target: str, among: Sequence[Candidate]) -> list[Candidate]:
     return [each for each in among if pattern in words.fold(each.percept["content"])]
 
 
-def one_with_id(
-    target: str, among: Sequence[Candidate], memory: Memory, what: str = "percept"
-) -> Candidate:
+def one_with_id(target: str, among: Sequence[Candidate], memory: Memory, what: str = "percept") -> Candidate:
     """Return the one candidate whose id a target is or begins; raises Refused for none or several."""
     found = with_id(target, among)
     if not found:
@@ -99,7 +97,7 @@ def printed_ids(memory: Memory) -> dict[str, str]:
 
 
 def ways_out(one: str, other: str) -> list[str]:
-    """Return the commands that end a contradiction of two printed ids: forget one side, or unlink them (P3)."""
+    """Return the commands that end a contradiction of two printed ids: forget one, or unlink them (P3)."""
     from shlex import quote
 
     one, other = quote(one), quote(other)
