@@ -2,9 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SAMPLE := .venv/sample
-CORE := percept,knobs,instants,words,rules,memory,runs,consolidate,recall,remember,standing,check
 
-.PHONY: run test lint torture bench clean
+.PHONY: run test bench torture clean
 
 run: .venv/installed
 	@rm -rf $(SAMPLE) && cp -R config/sample $(SAMPLE)
@@ -15,14 +14,14 @@ run: .venv/installed
 test: .venv/dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --cov --cov-report= -q
-	$(BIN)/coverage report --fail-under=100 --include="$$(echo milkmem/{$(CORE)}.py | tr ' ' ,)"
+	$(BIN)/python -m pytest -n auto --cov -q
 
 bench: .venv/dev
 	rm -rf .venv/bench && $(PYTHON) -m venv .venv/bench
 	.venv/bench/bin/python -m pip install --quiet --disable-pip-version-check .
 	.venv/bench/bin/python -m compileall -q .venv/bench/lib
-	$(BIN)/python tests/bench/bench.py .venv/bench/bin/python --alternatives --write docs/benchmarks.md
+	$(BIN)/python tests/bench/bench.py .venv/bench/bin/python --alternatives \
+		--write docs/benchmarks.md --readme README.md
 
 .venv/python:
 	$(PYTHON) -m venv .venv

@@ -138,7 +138,6 @@ def _fitting(hook: Hook, view: store.View, prompt: str | None, room: int) -> Inj
     for at, (percept, _) in enumerate(given):
         left -= _letters(f"\n{recall.FACT_MARK}{recall.one_line(percept['content'])}")
         if left <= 0:
-            injection.dropped += [(cut, recall.OVER_BYTES) for cut, _ in given[at:]]
             del given[at:]
             break
     return injection

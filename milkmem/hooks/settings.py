@@ -24,7 +24,7 @@ _USUAL_INDENT = "  "
 _BOM = "\ufeff"
 
 
-class Unusable(ValueError):  # noqa: N818  # named as the errors of `errors` are
+class Unusable(ValueError):  # named as the errors of `errors` are
     """The settings cannot be read; its words complete "the file …"."""
 
 

@@ -345,6 +345,19 @@ typer {version("typer")}, rich {version("rich")}, orjson {version("orjson")}.
     return head + "\n".join(line(row) for row in bench.rows) + "\n"
 
 
+BEGIN, END = "<!-- figures: written by make bench -->", "<!-- end of figures -->"
+# Which rows the README shows, by how their names begin.
+SHOWN = ("`consolidate`, as", "`inject PROMPT`, as", "`record FACT`, as", "`consolidate`, 100,000 percepts")
+
+
+def put_into_readme(bench: Bench, path: Path) -> None:
+    """Write the figures that the README shows between its marks."""
+    rows = [line(row) for row in bench.rows if row.work.startswith(SHOWN)]
+    table = "\n".join(["| work | median | spread | bar | yardstick |", "|---|---|---|---|---|", *rows])
+    before, _, rest = path.read_text().partition(BEGIN)
+    path.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}")
+
+
 def main() -> int:
     """Measure everything and say whether every bar holds."""
     parser = argparse.ArgumentParser()
@@ -352,6 +365,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--alternatives", action="store_true")
     parser.add_argument("--write")
+    parser.add_argument("--readme")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as root:
         bench = Bench(options.python, Path(root), options.quick)
@@ -362,6 +376,8 @@ def main() -> int:
             alternatives(bench)
     if options.write:
         Path(options.write).write_text(report(bench))
+    if options.readme:
+        put_into_readme(bench, Path(options.readme))
     missed = [row.work for row in bench.rows if row.bar is not None and row.ratio > row.bar]
     if missed:
         print(f"over the bar: {'; '.join(missed)}", file=sys.stderr)
