@@ -2,6 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SAMPLE := .venv/sample
+# What covers the core; the rest of the tests runs without the measuring, which would double their time.
+CORE := $(addprefix tests/test_,$(addsuffix .py,agreement check consolidate forecast instants memory properties \
+	recall remember rules runs simulate words))
 
 .PHONY: run test bench torture clean
 
@@ -14,7 +17,8 @@ run: .venv/installed
 test: .venv/dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --cov -q
+	$(BIN)/python -m pytest -q -n auto --cov=milkmem $(CORE)
+	$(BIN)/python -m pytest -q -n auto $(addprefix --ignore=,$(CORE))
 
 bench: .venv/dev
 	rm -rf .venv/bench && $(PYTHON) -m venv .venv/bench
@@ -22,6 +26,10 @@ bench: .venv/dev
 	.venv/bench/bin/python -m compileall -q .venv/bench/lib
 	$(BIN)/python tests/bench/bench.py .venv/bench/bin/python --alternatives \
 		--write docs/benchmarks.md --readme README.md
+
+torture: .venv/dev
+	$(BIN)/python -m tests.torture --write docs/reliability.md
+	$(BIN)/python tests/torture/week.py
 
 .venv/python:
 	$(PYTHON) -m venv .venv

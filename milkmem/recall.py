@@ -176,11 +176,13 @@ def in_rank_order(
     behind it could reach, and one that is not `wanted` by then may be left out.
     """
     strongest = sorted(pairs, key=_strength, reverse=True)
-    most = rules.most_rank_score(1.0, max((evidence(pair[0]) for pair in strongest), default=0), knobs)
+    most_evidence = max((evidence(pair[0]) for pair in strongest), default=0)
     waiting: list[tuple[float, str, int, tuple[Percept, str]]] = []
     for at, pair in enumerate(strongest):
         percept = pair[0]
-        while waiting and -waiting[0][0] > weight(percept) * most:
+        # The same operations in the same order as rank_score, so that rounding cannot come between equals.
+        bound = rules.most_rank_score(weight(percept), most_evidence, knobs)
+        while waiting and -waiting[0][0] > bound:
             yield heappop(waiting)[3]
         if wanted(percept):
             heappush(waiting, (-rules.rank_score(percept, now, knobs), percept["id"], at, pair))

@@ -114,7 +114,7 @@ class Recorder:
     `new_id` makes an id for a new percept; `now` is in nanoseconds since the epoch.
     """
 
-    __slots__ = ("_at", "_index", "_knobs", "_memory", "_new_id", "_now", "_places", "_run")
+    __slots__ = ("_at", "_index", "_knobs", "_memory", "_new_id", "_places", "_run")
 
     def __init__(
         self, memory: Memory, knobs: Knobs, run: Run, *, now: int, new_id: Callable[[], str], facts: int
@@ -122,7 +122,6 @@ class Recorder:
         self._memory = memory
         self._knobs = knobs
         self._run = run
-        self._now = now
         self._at = instants.format(now)
         self._new_id = new_id
         self._places: list[tuple[int, Percept, str]] = []

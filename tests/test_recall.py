@@ -327,7 +327,7 @@ def test_budget_of_percepts(most: int, chosen: str) -> None:
 
 
 def test_both_budgets() -> None:
-    """I2: what does not fit the bytes takes no place and is out by bytes, what else is behind the last by count."""
+    """I2: what does not fit the bytes takes no place and is out by bytes, what else is left by count."""
     kept = memory([said("a", "xxxx", 0.9), said("b", "x", 0.8), said("c", "xxxx", 0.7), said("d", "x", 0.6)])
     got = give(kept, most=1, most_bytes=3)
     assert ids(got) == ["b"]
@@ -336,6 +336,24 @@ def test_both_budgets() -> None:
         ("c", "bytes"),
         ("d", "count"),
     ]
+
+
+def test_fits_no_more() -> None:
+    """I2: what would have fitted before those that rank above it is passed over all the same."""
+    kept = memory(
+        [said("old", "xxx", 0.9, updated_at=ago(900)), said("new", "yyy", 0.88), said("last", "z", 0.1)]
+    )
+    got = give(kept, most_bytes=4)
+    assert ids(got) == ["new", "last"]
+    assert [(each["id"], reason) for each, reason in got.dropped] == [("old", "bytes")]
+
+
+@pytest.mark.parametrize(("most", "most_bytes", "count"), [(-1, -1, 0), (1, -1, 2), (-1, 2, 1), (0, 0, 3)])
+def test_dropped_count(most: int, most_bytes: int, count: int) -> None:
+    """I2: what was left out is counted, for whichever reason; what is no candidate is not."""
+    kept = memory([said(name, name) for name in "abc"], [said("other", "o", consumer="escalation")])
+    got = give(kept, most=most, most_bytes=most_bytes, audience="primary")
+    assert got.dropped_count == len(got.dropped) == count
 
 
 def test_lone_surrogate_counts() -> None:
