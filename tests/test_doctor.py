@@ -12,7 +12,19 @@ from typing import Any
 import pytest
 
 from milkmem.percept import ARCHIVE, GLOBAL, SESSION
-from program import USAGE, Killed, Program, archived, edge, fact, killed_at, name, one_line_error, tree
+from program import (
+    COMMAND,
+    USAGE,
+    Killed,
+    Program,
+    archived,
+    edge,
+    fact,
+    killed_at,
+    name,
+    one_line_error,
+    tree,
+)
 
 DAY = 86_400.0
 
@@ -68,7 +80,11 @@ def test_a_healthy_place_has_no_findings(program: Program) -> None:
     }
     rows = program.ok("doctor").rows
     assert ["ok", "files", "1 file, 1 percept", ""] in rows
+    program.config("[memory]\nreconfirm_boost = 0.1\n")
+    assert program.ok("doctor").rows[0][:2] == ["ok", "config"]
     assert {len(row) for row in rows} == {4}
+    program.write(SESSION, fact(1, "too strong", 1.5))
+    assert "1 percept" in next(each["text"] for each in found(program, level="note") if each["about"] == "w")
 
 
 def test_no_memory_is_no_problem(tmp_path: Path) -> None:
@@ -178,6 +194,7 @@ def test_a_file_changed_under_us(program: Program) -> None:
 def test_runs_open_too_long(program: Program) -> None:
     """R2: a named run that nobody ended is named with the command that ends it."""
     program.ok("run", "start", "--run", "nightly")
+    program.shift = DAY - 60
     assert found(program) == []
     program.shift = DAY + 60
     finding = only(program)
@@ -252,6 +269,38 @@ def test_hooks_installed_and_broken(program: Program) -> None:
     assert found(program) == []
     path.write_text(path.read_text()[:-9])
     assert only(program)["about"] == "hooks"
+
+
+def test_hooks_twice(program: Program) -> None:
+    """X1: where two files of one agent call milkmem, each turn would count twice."""
+    program.ok("hook", "install", "codex")
+    config = program.home / ".codex" / "config.toml"
+    config.write_text('notify = ["milkmem", "hook", "run", "codex"]\n')
+    finding = only(program)
+    assert "twice" in finding["text"]
+    type_in(program, finding["command"])
+    assert found(program) == []
+    config.write_bytes(b"# milkmem \xff")
+    assert "UTF-8" in only(program)["text"]
+
+
+def test_a_project_without_a_place(program: Program, tmp_path: Path) -> None:
+    """X1: neither a working directory that is gone nor a home directory that is none stops the doctor."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    process = program.call(
+        "doctor", cwd=gone, command=("sh", "-c", f'rmdir {gone}; exec "$@"', "sh", *COMMAND)
+    )
+    assert process.code == 0, process
+    program.ok("hook", "install", "claude-code", "--project", cwd=tmp_path)
+    assert any(
+        str(tmp_path / ".claude") in row[2]
+        for row in program.ok("doctor", cwd=tmp_path).rows
+        if row[1] == "hooks"
+    )
+    program.env["HOME"] = "nowhere"
+    program.env["MILKMEM_CONFIG"] = str(tmp_path / "config.toml")
+    assert program.ok("doctor").rows[0][:2] == ["ok", "config"]
 
 
 def test_hooks_without_a_program(program: Program) -> None:

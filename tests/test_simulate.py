@@ -15,7 +15,7 @@ from milkmem.knobs import KNOBS, Knobs
 from milkmem.memory import Memory
 from milkmem.percept import ARCHIVE, GLOBAL, SESSION
 from milkmem.remember import RECORDED, RESTORED, Fact
-from milkmem.simulate import FOLLOWED, GRADUATES, NEVER, NOT_YET, Pattern
+from milkmem.simulate import FOLLOWED, GRADUATES, NEVER, NOT_YET, POINTS, Pattern
 from program import BAD_CONFIG, USAGE, Program, fact, name, one_line_error
 from program import edge as stored_edge
 
@@ -57,7 +57,7 @@ def played(
         start=moment(1_000_000.0),
         days=days,
         new_id=lambda: f"new-{next(numbers)}",
-        points=True,
+        points=POINTS,
     )
 
 
@@ -149,7 +149,7 @@ def test_points_stay_few_and_right() -> None:
     result = played(pattern(turns_per_run=100, restated=0), days=10.0, facts=("user",))
     (trace,) = result.traces
     points = trace.curve()
-    assert len(points) <= 2 * simulate.MOST_POINTS + len(trace.events)
+    assert len(points) <= 2 * POINTS + len(trace.events)
     assert (1, trace.events[1].w) in points
     assert points[-1][0] > 900
     every = played(pattern(turns_per_run=100, restated=0), days=1.0, facts=("user",)).traces[0].points
@@ -365,6 +365,8 @@ def test_zero_sets_the_default(program: Program) -> None:
         "simulate", "--days", "1", "--set", "session_half_life_days=0,percept_relevance_gate=false"
     )
     assert document["settings"][1]["set"] == {"session_half_life_days": 3.0, "percept_relevance_gate": False}
+    rows = program.ok("simulate", "--days", "1", "--set", "percept_relevance_gate=false").rows
+    assert rows[-1][0] == "percept_relevance_gate=false"
 
 
 def test_from_here_needs_no_memory(program: Program) -> None:

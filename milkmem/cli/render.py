@@ -49,8 +49,9 @@ PIECE_SHARE = 0.25
 # How many characters are looked at to fill one cell: more would all be marks upon the same letter.
 CHARACTERS_PER_CELL = 8
 SEGMENTS_HELD = 20_000
-# Settings stand side by side where each gets so many columns.
+# Settings stand side by side where each gets so many columns, and take no more than so many.
 LEAST_SETTING = 18
+WIDEST_SETTING = 48
 
 PLAIN = Style()
 DIM = Style(dim=True)
@@ -445,7 +446,7 @@ def comparison(
     beside = room // len(heads) - GAP >= max(LEAST_SETTING, longest)
     parts = [range(len(heads))] if beside else [range(at, at + 1) for at in range(len(heads))]
     for part in parts:
-        column = room // len(part) - GAP
+        column = min(room // len(part) - GAP, WIDEST_SETTING)
 
         def row(
             label: str, texts: Sequence[str], style: Style, part: range = part, column: int = column
