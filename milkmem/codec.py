@@ -190,7 +190,9 @@ def _inside(containers: list[Any]) -> list[Any]:
 
 
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
-_TOKEN = rf"(?P<key>{_STRING})\s*:|{_STRING}|[][{{}}]|NaN|-?Infinity|-?[0-9][-+.0-9eE]*"
+_TOKEN = (
+    rf"(?P<key>{_STRING})\s*:|{_STRING}|[][{{}}]|NaN|-?Infinity|-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+)
 
 
 def _faults(text: str) -> Iterator[Malformed]:

@@ -319,9 +319,11 @@ def left_over(place: Place) -> list[tuple[str, bool]]:
             names = sorted(os.listdir(directory))
         except OSError:
             continue
-        for name in names:
-            if name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX):
-                found.append((os.path.join(directory, name), name.startswith(mark)))
+        found += [
+            (os.path.join(directory, name), name.startswith(mark))
+            for name in names
+            if name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX)
+        ]
     return found
 
 

@@ -307,6 +307,7 @@ MALFORMED = {
     "infinity": (b'{"a": [1, Infinity]}', "line 1 column 11", "finite"),
     "minus infinity": (b'{"a": -Infinity}', "line 1 column 7", "finite"),
     "beyond a float": (b'{"a": 1e400}', "line 1 column 7", "finite"),
+    "beyond a float, then no number": (b'{"a": 1e999e9}', "line 1 column 7", "finite"),
     "below a float": (b'{"a": -1.5E+999}', "line 1 column 7", "finite"),
     "beyond a float, behind a long integer": (
         b'{"b": -%b,\n"a": 1e400}' % (b"9" * 500),

@@ -84,7 +84,9 @@ def test_one_edge_lifts_a_fact_in_six_turns() -> None:
 def test_the_readme_shows_the_benchmarks_own_figures() -> None:
     """Issue 6: each figure in the README stands in docs/benchmarks.md."""
     readme = (DOCS.parent / "README.md").read_text()
-    figures = readme.partition("<!-- figures: written by make bench -->")[2].partition("<!-- end of figures -->")[0]
+    figures = readme.partition("<!-- figures: written by make bench -->")[2].partition(
+        "<!-- end of figures -->"
+    )[0]
     rows = [row for row in figures.splitlines() if row.startswith("| `")]
     assert len(rows) >= 4
     measured = (DOCS / "benchmarks.md").read_text().splitlines()

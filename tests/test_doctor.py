@@ -320,3 +320,9 @@ def test_hostile_names_cannot_steer_the_terminal(program: Program) -> None:
         assert "\x1b[31m" not in result.out.replace("\x1b[31mproblem", "").replace("\x1b[1;31mproblem", "")
         assert "\x1b]" not in result.out
     assert name(1) not in result.out
+
+
+def test_an_edge_without_an_end_is_no_defect(program: Program) -> None:
+    """F3: an edge may lack its fields; it is never live, and doctor notes it."""
+    program.file("session").write_text('{"percepts": [], "edges": [{"relation": "extends"}]}')
+    assert "edges" in [finding["about"] for finding in found(program, level="note")]

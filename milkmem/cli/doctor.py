@@ -256,16 +256,18 @@ def _of_edges(examined: _Examined, documents: dict[str, Document]) -> Iterator[F
         (name, edge)
         for name, document in documents.items()
         for edge in document.get("edges") or []
-        if edge["from"] not in known or edge["to"] not in known
+        if edge.get("from") not in known or edge.get("to") not in known
     ]
     for name, edge in dangling[:_SHOWN]:
         session = name if name not in (GLOBAL, ARCHIVE) else None
-        ends = " ".join(shlex.quote(text) for text in ("--", edge["from"], edge["to"], edge["relation"]))
-        command = "" if name == ARCHIVE else f"{examined.command('unlink', session)} {ends}"
-        text = (
-            f"{name}: {field(edge['from'])} {field(edge['relation'])} {field(edge['to'])}: an end is nowhere"
-        )
-        yield Finding(NOTE if name == ARCHIVE else PROBLEM, "edges", text, command)
+        parts = [edge.get("from") or "", edge.get("relation") or "", edge.get("to") or ""]
+        source, relation, target = parts
+        # An edge of the archive is not live, and one that lacks a part cannot be named: neither does harm.
+        harmless = name == ARCHIVE or "" in parts
+        ends = " ".join(shlex.quote(text) for text in ("--", source, target, relation))
+        command = "" if harmless else f"{examined.command('unlink', session)} {ends}"
+        text = f"{name}: {' '.join(field(part) or '?' for part in parts)}: an end is nowhere"
+        yield Finding(NOTE if harmless else PROBLEM, "edges", text, command)
     if len(dangling) > _SHOWN:
         yield Finding(
             PROBLEM,

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 WORDS = (
-    "the staging server listens on port deploy tests run with pytest cache layer evicts entry first build needs"
-    " review release notes changelog tide station data stored lines metre local time user prefers tabs commit"
-    " message imperative never push main branch schema migration index worker queue export retry timeout"
+    "the staging server listens on port deploy tests run with pytest cache layer evicts entry first build"
+    " needs review release notes changelog tide station data stored lines metre local time user prefers tabs"
+    " commit message imperative never push main branch schema migration index worker queue retry"
 ).split()
 BARE = "bare Python"
 CODEC = "orjson reading and writing the same files"
@@ -332,9 +332,9 @@ def report(bench: Bench) -> str:
     """Return docs/benchmarks.md."""
     head = f"""# Benchmarks
 
-Written by `make bench`. Whole processes, as ratios to a yardstick that ran in turn with them on the same machine:
-the median of the ratios pair by pair, then the lowest and the highest. Bare Python is `python -c pass` of the
-same interpreter. The bar is what the project holds itself to; a row without one is there for comparison.
+Written by `make bench`. Whole processes, as ratios to a yardstick that ran in turn with them on the same
+machine: the median of the ratios pair by pair, then the lowest and the highest. Bare Python is
+`python -c pass` of the same interpreter. The bar is what the project holds itself to; a row without one is there for comparison.
 
 Machine: {platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()},
 typer {version("typer")}, rich {version("rich")}, orjson {version("orjson")}.
