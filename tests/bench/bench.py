@@ -334,7 +334,8 @@ def report(bench: Bench) -> str:
 
 Written by `make bench`. Whole processes, as ratios to a yardstick that ran in turn with them on the same
 machine: the median of the ratios pair by pair, then the lowest and the highest. Bare Python is
-`python -c pass` of the same interpreter. The bar is what the project holds itself to; a row without one is there for comparison.
+`python -c pass` of the same interpreter. The bar is what the project holds itself to; a row without one is
+there for comparison.
 
 Machine: {platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()},
 typer {version("typer")}, rich {version("rich")}, orjson {version("orjson")}.
