@@ -7,7 +7,7 @@ import sys
 from milkmem import instants, runs, store
 from milkmem.cli.output import print_json
 from milkmem.cli.plain import duration, field
-from milkmem.cli.setup import Setup, at_terminal, hint, say
+from milkmem.cli.setup import Setup, at_terminal, edit, hint, say
 from milkmem.cli.targets import printed_ids, ways_out
 from milkmem.consolidate import METRICS_PREFIX, Elapsed, Outcome, Report, consolidate_run
 from milkmem.errors import DONE, BadUsage
@@ -57,10 +57,7 @@ def _perform(setup: Setup, stated: float | None) -> tuple[Memory, Outcome, Run |
         )
         return visit.memory, outcome, visit.run
 
-    result, warnings = store.edit(setup.place, work, at=setup.at, run=setup.run_choice())
-    for warning in warnings:
-        say(warning)
-    return result
+    return edit(setup, work, setup.run_choice())
 
 
 def _rehearse(setup: Setup, stated: float | None) -> tuple[Memory, Outcome, Run | None]:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from milkmem import remember, store
 from milkmem.cli.output import count, percept_json, print_json
-from milkmem.cli.setup import Setup, note_use, say, standard_input
+from milkmem.cli.setup import STANDARD_INPUT, Setup, note_use, say, standard_input
 from milkmem.errors import DONE
 from milkmem.recall import Injection, inject
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from milkmem.cli.declare import Call
-
-STANDARD_INPUT = "-"
 
 
 def run(call: Call) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from milkmem import store
 from milkmem.cli.output import print_json
-from milkmem.cli.setup import Setup, say
+from milkmem.cli.setup import Setup, edit
 from milkmem.cli.targets import candidates, one_with_id
 from milkmem.errors import DONE, BadUsage, Refused
 from milkmem.percept import CONTRADICTS
@@ -75,9 +75,7 @@ def _end_of_edge(memory: Memory, target: str) -> str:
 def _edit(setup: Setup, work: Callable[[store.Visit], Edge]) -> int:
     if not setup.place.exists():
         raise Refused("no percept has this id: there is no memory yet")
-    edge, warnings = store.edit(setup.place, work, at=setup.at)
-    for warning in warnings:
-        say(warning)
+    edge = edit(setup, work)
     if setup.call.flag("json"):
         print_json({"edge": edge})
     return DONE

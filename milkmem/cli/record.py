@@ -8,7 +8,7 @@ from milkmem import store
 from milkmem.chance import new_id
 from milkmem.cli.output import count, percept_json, print_json
 from milkmem.cli.plain import line
-from milkmem.cli.setup import Setup, at_terminal, hint, say, standard_input
+from milkmem.cli.setup import STANDARD_INPUT, Setup, at_terminal, edit, hint, say, standard_input
 from milkmem.cli.targets import candidates, one_with_id, printed_ids
 from milkmem.errors import DONE, BadUsage
 from milkmem.percept import CONTRADICTS, RELATIONS, USER
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from milkmem.cli.declare import Call
     from milkmem.memory import Memory
 
-STANDARD_INPUT = "-"
 PROGRESS_FROM = 1000
 PROGRESS_EVERY = 100
 
@@ -86,9 +85,7 @@ def _record(setup: Setup, facts: list[Fact]) -> int:
         recorder = Recorder(memory, setup.knobs, visit.run, now=visit.now.at, new_id=new_id, facts=len(facts))
         return memory, [recorder.record(fact) for fact in _with_progress(facts)]
 
-    (memory, outcomes), warnings = store.edit(setup.place, work, at=setup.at, run=setup.run_choice())
-    for warning in warnings:
-        say(warning)
+    memory, outcomes = edit(setup, work, setup.run_choice())
     _print(setup, memory, outcomes)
     return DONE
 

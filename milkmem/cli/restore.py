@@ -6,7 +6,7 @@ import sys
 
 from milkmem import rules, store
 from milkmem.cli.output import percept_json, print_json, print_lines
-from milkmem.cli.setup import Setup, at_terminal, say
+from milkmem.cli.setup import Setup, at_terminal, edit
 from milkmem.cli.targets import candidates, one_with_id
 from milkmem.errors import DONE, Refused
 from milkmem.percept import ARCHIVE, weight
@@ -33,9 +33,7 @@ def run(call: Call) -> int:
             done.append((percept, memory.scope(home)))
         return done
 
-    restored, warnings = store.edit(setup.place, work, at=setup.at)
-    for warning in warnings:
-        say(warning)
+    restored = edit(setup, work)
     if call.flag("json"):
         now = setup.now.at
         print_json(

@@ -8,7 +8,7 @@ import sys
 from milkmem import instants, places, store
 from milkmem.cli.output import count, print_json
 from milkmem.cli.plain import duration
-from milkmem.cli.setup import Setup, at_terminal, say
+from milkmem.cli.setup import Setup, at_terminal, edit, say
 from milkmem.errors import DONE, Refused
 from milkmem.store import RunChoice
 
@@ -28,9 +28,7 @@ def start(call: Call) -> int:
     # MILKMEM_RUN is the run around this call; the one to start is another.
     named = places.run_id(call.text("run"), {}) or NAMED_PREFIX + os.urandom(4).hex()
     choice = RunChoice(named, setup.knobs.run_gap_minutes)
-    run, warnings = store.edit(setup.place, lambda visit: visit.run, at=setup.at, run=choice)
-    for warning in warnings:
-        say(warning)
+    run = edit(setup, lambda visit: visit.run, choice)
     if call.flag("json"):
         print_json(_json(run, setup))
     else:
@@ -49,9 +47,7 @@ def end(call: Call) -> int:
         visit.run_ended = True
         return visit.run
 
-    run, warnings = store.edit(setup.place, work, at=setup.at, run=choice)
-    for warning in warnings:
-        say(warning)
+    run = edit(setup, work, choice)
     if call.flag("json"):
         print_json(_json(run, setup))
     return DONE

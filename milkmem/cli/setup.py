@@ -11,13 +11,15 @@ from milkmem.store import Place, RunChoice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
-    from typing import TextIO
+    from collections.abc import Callable, Collection
+    from typing import TextIO, TypeVar
 
     from milkmem.cli.declare import Call
     from milkmem.config import Settings
     from milkmem.knobs import Knobs
     from milkmem.runs import Moment
+
+    T = TypeVar("T")
 
 
 class Setup:
@@ -49,7 +51,16 @@ class Setup:
         return RunChoice(self._run, self.knobs.run_gap_minutes)
 
 
+STANDARD_INPUT = "-"
 USE_WAIT = 0.5
+
+
+def edit(setup: Setup, work: Callable[[store.Visit], T], run: RunChoice | None = None) -> T:
+    """Do one read-modify-write of the command's memory, and say what it warns of (Z1 to Z4)."""
+    result, warnings = store.edit(setup.place, work, at=setup.at, run=run)
+    for warning in warnings:
+        say(warning)
+    return result
 
 
 def note_use(setup: Setup, view: store.View, ids: Collection[str], injected: Collection[str] = ()) -> None:
