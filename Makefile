@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SAMPLE := .venv/sample
 # What covers the core; the rest of the tests runs without the measuring, which would double their time.
-CORE := $(addprefix tests/test_,$(addsuffix .py,agreement check consolidate forecast instants memory properties \
+CORE := $(addprefix tests/test_,$(addsuffix .py,agreement check consolidate digest forecast instants memory properties \
 	recall remember rules runs simulate words))
 
 .PHONY: run test bench torture clean

@@ -180,13 +180,16 @@ def _is_deep(document: dict[str, Any]) -> bool:
 
 
 def _inside(containers: list[Any]) -> list[Any]:
-    """Return what lists and objects hold but for their texts, which are most of a document."""
+    """Return what lists and objects hold but for what is nearly all of a document: texts and the like."""
     return [
         item
         for container in containers
         for item in (container.values() if type(container) is dict else container)
-        if type(item) is not str
+        if type(item) not in _LEAVES
     ]
+
+
+_LEAVES = frozenset((str, int, bool, type(None)))
 
 
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
@@ -370,19 +373,29 @@ def _encode_large(document: Document) -> bytes | None:
     import orjson
 
     floats = _floats(document)
-    if floats is None or not all(_PLAIN_FROM <= abs(value) < _PLAIN_TO or value == 0 for value in floats):
+    if floats is None or not _are_plain(floats):
         return None
     try:
         written = orjson.dumps(document, option=orjson.OPT_INDENT_2)
     except orjson.JSONEncodeError:  # an integer of more than 64 bits, a lone surrogate
         return None
     if any(map(float.is_integer, floats)):
-        # A line that ends so ends in a number: a text would end in its quote.
-        written = written.replace(b".0,\n", b",\n").replace(b".0\n", b"\n")
+        written = re.sub(_WHOLE, b"", written)
     return b"".join(_escaped(written))
 
 
-_KINDS_OF_ORJSON = frozenset((dict, list, float, int, bool, type(None)))
+# A line that ends so ends in a number: a text would end in its quote.
+_WHOLE = rb"\.0(?=,?\n)"
+
+
+def _are_plain(floats: list[float]) -> bool:
+    """Return whether orjson writes all of the floats as milk does, but for the `.0` of whole ones."""
+    if min(floats, default=1.0) >= _PLAIN_FROM and max(floats, default=1.0) < _PLAIN_TO:
+        return True
+    return all(_PLAIN_FROM <= abs(value) < _PLAIN_TO or value == 0 for value in floats)
+
+
+_NO_LEAVES = frozenset((float, dict, list))
 _BLOCK = 512
 
 
@@ -393,10 +406,10 @@ def _floats(document: Document) -> list[float] | None:
         level: list[Any] = [block]
         while level:
             rest = _inside(level)
-            if not {*map(type, rest)} <= _KINDS_OF_ORJSON:
+            if not {*map(type, rest)} <= _NO_LEAVES:
                 return None
             floats += [item for item in rest if type(item) is float]
-            level = [item for item in rest if item and (type(item) is dict or type(item) is list)]
+            level = [item for item in rest if item and type(item) is not float]
     return floats
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from milkmem import files
+from milkmem import files, plain_toml
 from milkmem.errors import BadConfig, BadData, BadUsage, Refused
 from milkmem.knobs import KNOBS, RETIRED, Knobs
 from milkmem.places import CONFIG_VARIABLE, user_directory
@@ -220,6 +220,9 @@ def _decoded(path: str, data: bytes) -> str:
 
 
 def _parsed(path: str, text: str) -> dict[str, Any]:
+    plain = plain_toml.parse(text)
+    if plain is not None:
+        return plain
     import tomllib
 
     for number, line in enumerate(text.split("\n"), 1):

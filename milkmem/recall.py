@@ -6,11 +6,11 @@ from heapq import heappop, heappush
 
 from milkmem import instants, rules, words
 from milkmem.knobs import NEVER
-from milkmem.percept import AUDIENCES, ESCALATION, OLD_NAMES, PRIMARY, evidence, put, take, weight
+from milkmem.percept import AUDIENCES, ESCALATION, OLD_NAMES, PRIMARY, put, take, weight
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from milkmem.knobs import Knobs
     from milkmem.memory import Memory
@@ -23,6 +23,9 @@ FACT_MARK = "- "
 OVER_COUNT = "count"
 OVER_BYTES = "bytes"
 
+# From so many percepts on, a part of them is sorted first; every so manieth tells which part that is.
+_MANY = 4_000
+_STRIDE = 32
 # Format characters that belong to scripts and emoji: zero width non-joiner and joiner (I3).
 _JOINERS = "\u200c\u200d"
 
@@ -98,7 +101,7 @@ def query(
 ) -> Recalled:
     """Return the percepts that words hit, by number of words, then rank (Q1, Q2)."""
     asked = words.Query(text)
-    visible = [(percept, store) for percept, store in _live(memory) if is_visible(percept, audience)]
+    visible = _visible(memory, audience)
     hits = words.find_hits(asked, [percept["content"] for percept, _ in visible])
     groups: dict[int, list[tuple[Percept, str]]] = {}
     recalled = Recalled()
@@ -131,18 +134,22 @@ def inject(
     most_bytes: int,
 ) -> Injection:
     """Return what fits the budgets, in rank order; what does not fit is passed over (I1, I2)."""
-    candidates = [(percept, store) for percept, store in _live(memory) if is_visible(percept, audience)]
+    candidates = _visible(memory, audience)
     if prompt is not None and knobs.percept_relevance_gate:
         related = words.find_sharing(words.read(prompt), [percept["content"] for percept, _ in candidates])
         candidates = [candidates[at] for at in sorted(related)]
     injection = Injection(candidates, most_bytes)
-    shortest = min((len(percept["content"]) for percept, _ in candidates), default=0)
+    shortest = None
     for percept, store in in_rank_order(candidates, now, knobs, injection.fits):
-        full = most != NEVER and len(injection.percepts) >= most
-        if full or (most_bytes != NEVER and most_bytes - injection.bytes < shortest):
+        if most != NEVER and len(injection.percepts) >= most:
             break
         if injection.fits(percept):
             injection.take(percept, store)
+        else:
+            if shortest is None:
+                shortest = min(len(each["content"]) for each, _ in candidates)
+            if most_bytes - injection.bytes < shortest:
+                break
     return injection
 
 
@@ -165,7 +172,7 @@ def mark_used(memory: Memory, ids: Collection[str], now: int) -> None:
 
 
 def in_rank_order(
-    pairs: Iterable[tuple[Percept, str]],
+    pairs: Sequence[tuple[Percept, str]],
     now: int,
     knobs: Knobs,
     wanted: Callable[[Percept], bool] = lambda percept: True,
@@ -175,23 +182,30 @@ def in_rank_order(
     Ages are read only as far as the caller goes: a percept waits until its rank is above what any percept
     behind it could reach, and one that is not `wanted` by then may be left out.
     """
-    strongest = sorted(pairs, key=_strength, reverse=True)
-    most_evidence = max((evidence(pair[0]) for pair in strongest), default=0)
+    # The same operations in the same order as rank_score, so that rounding cannot come between equals.
+    bounds = rules.most_rank_scores([percept for percept, _ in pairs], knobs)
     waiting: list[tuple[float, str, int, tuple[Percept, str]]] = []
-    for at, pair in enumerate(strongest):
-        percept = pair[0]
-        # The same operations in the same order as rank_score, so that rounding cannot come between equals.
-        bound = rules.most_rank_score(weight(percept), most_evidence, knobs)
-        while waiting and -waiting[0][0] > bound:
+    for at in _highest_first(bounds):
+        while waiting and -waiting[0][0] > bounds[at]:
             yield heappop(waiting)[3]
+        percept = pairs[at][0]
         if wanted(percept):
-            heappush(waiting, (-rules.rank_score(percept, now, knobs), percept["id"], at, pair))
+            heappush(waiting, (-rules.rank_score(percept, now, knobs), percept["id"], at, pairs[at]))
     while waiting:
         yield heappop(waiting)[3]
 
 
-def _strength(pair: tuple[Percept, str]) -> float:
-    return pair[0]["w"]
+def _highest_first(numbers: list[float]) -> Iterator[int]:
+    """Yield positions by their number, highest first; of many, the lower ones are sorted only when due."""
+    if len(numbers) < _MANY:
+        yield from sorted(range(len(numbers)), key=numbers.__getitem__, reverse=True)
+        return
+    sample = sorted(numbers[::_STRIDE], reverse=True)
+    least = sample[len(sample) // _STRIDE]
+    for due in (least.__le__, least.__gt__):
+        yield from sorted(
+            (at for at, number in enumerate(numbers) if due(number)), key=numbers.__getitem__, reverse=True
+        )
 
 
 def is_visible(percept: Percept, audience: str | None) -> bool:
@@ -219,7 +233,7 @@ def one_line(text: str) -> str:
     )
 
 
-def _live(memory: Memory) -> Iterator[tuple[Percept, str]]:
-    for store in memory.live():
-        for percept in memory.percepts(store):
-            yield percept, store
+def _visible(memory: Memory, audience: str | None) -> list[tuple[Percept, str]]:
+    """Return the live percepts that an agent is given, each with its store (I1)."""
+    live = [(percept, store) for store in memory.live() for percept in memory.percepts(store)]
+    return live if audience not in AUDIENCES else [pair for pair in live if is_visible(pair[0], audience)]

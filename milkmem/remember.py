@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from milkmem import instants, rules, words
+from milkmem.digest import digest
 from milkmem.knobs import CONTENT_LIMIT_BYTES
 from milkmem.percept import ARCHIVE, GLOBAL, STALE, birth_weight, corroborate, is_core, put, weight
 from milkmem.recall import CAUTION, FACT_MARK, HEADING, one_line
@@ -95,9 +96,7 @@ def stored_content(text: str) -> str:
 
 def echo_mark(content: str) -> str:
     """Return what an injected fact is known by when it comes back: a digest, never its text (S6, G1)."""
-    import hashlib
-
-    return hashlib.sha256(words.fold(one_line(content)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return digest(words.fold(one_line(content)))
 
 
 def is_echo(content: str, run: Run) -> bool:

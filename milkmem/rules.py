@@ -23,6 +23,8 @@ from milkmem.percept import USER, evidence, idle_seconds, is_core, weight
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from milkmem.knobs import Knobs
     from milkmem.percept import Percept
 
@@ -61,9 +63,11 @@ def rank_score(percept: Percept, now: int, knobs: Knobs) -> float:
     return weight(percept) * (1 + r) * (1 + evidence_bonus(evidence(percept)))
 
 
-def most_rank_score(w: float, most_evidence: int, knobs: Knobs) -> float:
-    """Return a bound that the rank_score of this w and no more evidence never exceeds, whatever its age."""
-    return w * (1 + knobs.recency_boost) * (1 + evidence_bonus(most_evidence))
+def most_rank_scores(percepts: Iterable[Percept], knobs: Knobs) -> list[float]:
+    """Return for each percept a bound that its rank_score never exceeds, whatever its age (W1)."""
+    newest = 1 + knobs.recency_boost
+    proved = [1 + evidence_bonus(count) for count in range(EVIDENCE_CAP + 1)]
+    return [weight(each) * newest * proved[min(evidence(each), EVIDENCE_CAP)] for each in percepts]
 
 
 # Decay

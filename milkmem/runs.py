@@ -138,7 +138,7 @@ class Book:
     def __init__(self) -> None:
         self.clocks: dict[str, Moment] = {}
         self.sitting: Run | None = None
-        self.files: dict[str, tuple[int, ...] | None] = {}
+        self.files: dict[str, tuple[int, int, int, int] | None] = {}
 
     def to_json(self) -> dict[str, object]:
         """Return the book as it is kept."""

@@ -40,7 +40,7 @@ from milkmem.runs import Book, Run, is_forgotten, is_over, sitting_at, touch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import TypeVar
 
     from milkmem.files import Fingerprint
@@ -60,6 +60,11 @@ SITTING_PREFIX = "sitting-"
 
 _FIRST_WAIT = 0.001
 _LONGEST_WAIT = 0.05
+
+
+# What was read of large files is left to the end of the process: measured, taking it apart piece by piece
+# takes as long as putting it into words again.
+_kept: list[Document] = []
 
 
 class Place:
@@ -114,16 +119,20 @@ class RunChoice:
 class Reader:
     """Memory files as they were read, each with its fingerprint.
 
-    A lenient reader lists what it cannot read in `unreadable`, and goes on as if it were not there.
+    A lenient reader lists what it cannot read in `unreadable`, and goes on as if it were not there. The form
+    of a file that still stands as the last command `left` it was checked then, and is not checked again.
     """
 
-    __slots__ = ("fingerprints", "lenient", "place", "unreadable")
+    __slots__ = ("_left", "fingerprints", "lenient", "place", "unreadable")
 
-    def __init__(self, place: Place, lenient: bool = False) -> None:
+    def __init__(
+        self, place: Place, lenient: bool = False, left: Mapping[str, Fingerprint | None] | None = None
+    ) -> None:
         self.place = place
         self.fingerprints: dict[str, Fingerprint | None] = {}
         self.unreadable: list[BadData] = []
         self.lenient = lenient
+        self._left = {} if left is None else left
 
     def read(self, store: str) -> Document | None:
         """Return the decoded file of a store, None where there is none; raises BadData (F7)."""
@@ -147,12 +156,23 @@ class Reader:
         raw, self.fingerprints[store] = found
         try:
             document = codec.decode(raw)
-            check(document, archive=store == ARCHIVE)
+            if len(raw) >= codec.LARGE_FILE:
+                _kept.append(document)
+            if not self._stands(store):
+                check(document, archive=store == ARCHIVE)
         except Malformed as fault:
             raise BadData(
                 f"{path}: {fault.where}: {fault.what}", "nothing was written; mend the file or move it away"
             ) from fault
         return document
+
+    def _stands(self, store: str) -> bool:
+        """Return whether a file was read as the last command left it."""
+        return store in self._left and self._left[store] == self.fingerprints[store]
+
+    def all_stand(self) -> bool:
+        """Return whether every file was read as the last command left it, so that none needs healing."""
+        return all(map(self._stands, self.fingerprints))
 
     def unchanged(self) -> bool:
         """Return whether every file is still as it was read (Z4)."""
@@ -200,22 +220,34 @@ def look(place: Place, *, archive: bool = False, sessions: Iterable[str] = (), l
     In that order a promotion or archiving under way shows a percept twice, never not at all, and healing
     keeps one. Where the directory does not exist, nothing is found and nothing created (F1).
     """
-    reader = Reader(place, lenient)
-    stores = dict.fromkeys([place.session, *sessions, GLOBAL, *([ARCHIVE] if archive else [])])
     there = place.exists()
+    reader = Reader(place, lenient, _left(place) if there else {})
+    stores = dict.fromkeys([place.session, *sessions, GLOBAL, *([ARCHIVE] if archive else [])])
     memory = Memory(
         {store: reader.read(store) if there else None for store in stores}, place.session, reader.read
     )
     if archive:
         memory.heal()
-    else:
+    elif not reader.all_stand():
         memory.heal_live()
     return View(memory, reader)
 
 
+def _left(place: Place) -> Mapping[str, Fingerprint | None]:
+    """Return how the last command left the files, as far as it is known: reading goes on without (Q3)."""
+    try:
+        return _read_book(place).files
+    except BadData:
+        return {}
+
+
+def _read_book(place: Place) -> Book:
+    return _decoded(place.state(BOOK), _read_state(place.state(BOOK)), Book.from_json) or Book()
+
+
 def look_at_runs(place: Place, choice: RunChoice, at: int | None) -> tuple[Book, Run | None, Moment]:
     """Read the clocks, the run that a command would belong to and the moment, without lock or trace (R2)."""
-    book = _decoded(place.state(BOOK), _read_state(place.state(BOOK)), Book.from_json) or Book()
+    book = _read_book(place)
     named_raw = None if choice.named is None else _read_state(_named_run(place, choice.named))
     now = clock.read(at)
     return book, _run_at(place, book, choice, named_raw, now), now
@@ -254,7 +286,7 @@ def edit(
         for _ in range(ATTEMPTS):
             book = _decoded(place.state(BOOK), book_raw, Book.from_json) or Book()
             chosen = None if run is None else _begin_run(place, book, run, named_raw, now)
-            reader, files = _read_again(place, sessions, seen, lenient)
+            reader, files = _read_again(place, sessions, seen, lenient, book)
             seen = None
             memory = Memory(files, place.session, reader.read)
             if not _settled(book, reader) and not reader.unreadable:
@@ -383,12 +415,12 @@ def _named_run(place: Place, run_id: str) -> str:
 
 
 def _read_again(
-    place: Place, sessions: Iterable[str], seen: View | None, lenient: bool
+    place: Place, sessions: Iterable[str], seen: View | None, lenient: bool, book: Book
 ) -> tuple[Reader, dict[str, Document | None]]:
     if seen is not None and not seen.memory.changed and seen.reader.unchanged():
         seen.reader.lenient = lenient
         return seen.reader, seen.memory.files
-    reader = Reader(place, lenient)
+    reader = Reader(place, lenient, dict(book.files))
     stores = dict.fromkeys([place.session, *sessions, GLOBAL])
     return reader, {store: reader.read(store) for store in stores}
 
@@ -472,8 +504,8 @@ def _note_files(visit: Visit, replaced: dict[str, Replacement]) -> None:
     for store in (visit.place.session, GLOBAL, ARCHIVE, *replaced):
         if store in replaced:
             visit.book.files[store] = replaced[store].fingerprint
-        else:
-            visit.book.files[store] = fingerprint_of(visit.place.file(store))
+        elif store in visit.reader.fingerprints:  # an archive that needed no reading stands as noted before
+            visit.book.files[store] = visit.reader.fingerprints[store]
 
 
 def _records(visit: Visit, mark: str) -> list[Replacement]:

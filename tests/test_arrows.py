@@ -12,6 +12,8 @@ PACKAGE = Path(__file__).parent.parent / "milkmem"
 # What each module may import from the package; a module that is not named here fails.
 ARROWS = {
     "errors": set(),
+    "digest": set(),
+    "plain_toml": set(),
     "instants": set(),
     "percept": set(),
     "knobs": {"instants"},
@@ -22,7 +24,7 @@ ARROWS = {
     "consolidate": {"instants", "knobs", "memory", "percept", "rules", "runs"},
     "standing": {"knobs", "percept", "rules"},
     "recall": {"instants", "knobs", "percept", "rules", "words"},
-    "remember": {"instants", "knobs", "percept", "recall", "rules", "words"},
+    "remember": {"digest", "instants", "knobs", "percept", "recall", "rules", "words"},
     "forecast": {
         "consolidate",
         "instants",
@@ -49,7 +51,7 @@ ARROWS = {
     "codec": {"check", "percept"},
     "files": {"errors"},
     "places": {"errors", "percept"},
-    "config": {"errors", "files", "knobs", "places"},
+    "config": {"errors", "files", "knobs", "places", "plain_toml"},
     "chance": set(),
     "clock": {"runs"},
     "store": {"check", "clock", "codec", "errors", "files", "memory", "percept", "places", "runs"},
@@ -66,7 +68,7 @@ CORE = (
     "standing",
     "recall",
 )
-PURE = (*CORE, "remember", "check", "forecast", "simulate")
+PURE = (*CORE, "digest", "plain_toml", "remember", "check", "forecast", "simulate")
 # The standard library's ways to a clock, a file, the environment, or chance.
 IMPURE = {
     "datetime",

@@ -468,6 +468,8 @@ def test_reading_imports_no_more_than_it_must(path: Path) -> None:
 
     assert imported() == set()
     written(path, config.render())
+    assert imported() == set()
+    written(path, f"{config.render()}# a comment with a\ttab in it\n")
     assert {"tomllib"} <= imported() <= {"tomllib", "re", "typing"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -18,6 +17,7 @@ import pytest
 
 from hooking import CLAUDE_CODE, CODEX, NONCE, Agent, event, tag
 from milkmem.cli.declare import COMMANDS
+from milkmem.digest import digest
 from milkmem.places import project_session
 from program import COMMAND, Program, fact, name, tree
 
@@ -176,7 +176,7 @@ def test_two_agents_have_a_nonce_each(program: Program) -> None:
     other.note("From other")
     one.say(tag(other.nonce, "Quoted by one"))
     assert program.contents("session") == ["From one", "From other"]
-    assert set(nonces_of(program)) == {hashlib.sha256(text.encode()).hexdigest() for text in ("one", "other")}
+    assert set(nonces_of(program)) == {digest(text) for text in ("one", "other")}
 
 
 @pytest.mark.parametrize("session", [..., None, "", 5, {"id": "x"}])
@@ -203,7 +203,7 @@ def test_a_hostile_session_is_only_a_digest(program: Program, session: str) -> N
     agent.end()
     assert program.contents("session") == ["Tests run nightly"]
     (key,) = nonces_of(program)
-    assert re.fullmatch("[0-9a-f]{64}", key)
+    assert re.fullmatch("[0-9a-f]{16}", key)
     assert {path.name for path in program.data.iterdir()} == {"session.json", ".milkmem"}
 
 

@@ -24,6 +24,7 @@ from unittest import mock
 
 import pytest
 
+from milkmem import store as storage
 from program import (
     AT,
     BAD_CONFIG,
@@ -461,9 +462,56 @@ def test_sessions_are_read_before_the_global_store(program: Program) -> None:
         opened.clear()
         with mock.patch.object(os, "open", traced):
             program.ok(*argv)
-        read = [path for path in opened if path.endswith(".json")]
+        read = [path for path in opened if path.endswith(".json") and path != "runs.json"]
         assert read[:2] == ["session.json", "global.json"], argv
         assert "archive.json" not in read[:2]
+
+
+def test_what_was_left_is_not_checked_again(program: Program) -> None:
+    """F7: the form of a file is checked once; a file that another program touched is checked anew."""
+    full(program)
+    program.ok(*PASS)
+    checked: list[str] = []
+    real = storage.check
+
+    def noted(document: Any, *, archive: bool = False) -> None:
+        checked.append(document["percepts"][0]["content"])
+        real(document, archive=archive)
+
+    with mock.patch.object(storage, "check", noted):
+        program.ok("query", "SECRETFACT")
+        program.ok(*PASS)
+        program.ok("inspect")
+        assert checked == []
+        program.write("global", *program.facts("global").values())
+        program.ok("query", "SECRETFACT", "--no-touch")
+        assert len(checked) == 1
+        program.ok(*PASS)
+        program.ok(*PASS)
+        assert len(checked) == 2
+    program.write("global", {"id": "x"})
+    one_line_error(program.run("query", "x"), BAD_DATA)
+    one_line_error(program.run(*PASS), BAD_DATA)
+
+
+def test_an_archive_that_was_not_read_is_not_trusted(program: Program) -> None:
+    """F7: an archive that another program spoils between two commands is refused, whatever came between."""
+    full(program)
+    program.ok(*PASS)
+    program.file("archive").write_bytes(b"{")
+    program.ok("query", "SECRETFACT")
+    one_line_error(program.run("inspect", "--archive"), BAD_DATA)
+    one_line_error(program.run(*PASS), BAD_DATA)
+
+
+def test_a_broken_record_of_runs_makes_nothing_trusted(program: Program) -> None:
+    """F7: without a record of how the files were left, each of them is checked."""
+    full(program)
+    program.ok(*PASS)
+    (program.data / ".milkmem" / "runs.json").write_bytes(b"{}")
+    with mock.patch.object(storage, "check") as check:
+        program.ok("query", "SECRETFACT", "--no-touch")
+    assert check.call_count == 2
 
 
 def test_other_data_directories_have_other_locks(program: Program) -> None:

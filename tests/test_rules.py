@@ -354,10 +354,10 @@ def test_rank_is_not_stored() -> None:
 
 @pytest.mark.parametrize("days", [-5, 0, 1, 400])
 @pytest.mark.parametrize("count", [0, 3, 4, 9])
-def test_most_rank_score(days: float, count: int) -> None:
+def test_most_rank_scores(days: float, count: int) -> None:
     """W1: no percept ranks above the bound of its w and evidence, and one updated now is at it."""
     ranked = percept("a", 0.9, evidence=count, updated_at=ago(days))
-    bound = rules.most_rank_score(0.9, count, KNOWN)
+    (bound,) = rules.most_rank_scores([ranked], KNOWN)
     assert bound == close(0.9 * 1.1 * (1 + 0.05 * min(count, 4)))
     assert rules.rank_score(ranked, NOW, KNOWN) <= bound
     assert (rules.rank_score(ranked, NOW, KNOWN) == bound) is (days <= 0)

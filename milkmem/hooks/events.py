@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 
+from milkmem.digest import digest
 from milkmem.errors import BadUsage
 
 TYPE_CHECKING = False
@@ -45,11 +46,7 @@ class Event:
     @property
     def session_key(self) -> str:
         """What the nonce of the agent's session is kept under: a digest of its id, "" without one."""
-        if self._session == "":
-            return ""
-        import hashlib
-
-        return hashlib.sha256(self._session.encode("utf-8", "surrogatepass")).hexdigest()
+        return "" if self._session == "" else digest(self._session)
 
 
 def decode(text: str) -> dict[str, Any]:
