@@ -17,7 +17,7 @@ def read(at: int | None = None) -> Moment:
 
 def _boot() -> str:
     try:
-        with open(_BOOT_ID, encoding="ascii") as file:
+        with open(_BOOT_ID, encoding="utf-8") as file:
             return file.read().strip()
     except (OSError, ValueError):
         return ""

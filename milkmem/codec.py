@@ -70,16 +70,20 @@ class LongInteger:
         return hash(self.digits)
 
 
-def decode(raw: bytes) -> Document:
+def decode(raw: bytes, *, sound: bool = False) -> Document:
     """Return the document that the bytes of a memory file hold, a leading byte order mark allowed (F7).
 
     Raises Malformed for bytes that are no JSON object in UTF-8, for numbers beyond a float, for a key twice
-    in an object and for nesting deeper than `DEEPEST`. What the object holds is for `check` to say.
+    in an object and for nesting deeper than `DEEPEST`. What the object holds is for `check` to say. `sound`
+    says that the same bytes were decoded before, so that none of this needs looking for.
     """
     body = raw.removeprefix(_BOM)
     document = _decode_large(body) if len(body) >= LARGE_FILE else None
     if document is None:
-        document = _decode(_text(body, len(raw) - len(body)))
+        text = _text(body, len(raw) - len(body))
+        document = _scan_again(text) if sound else _decode(text)
+        if "\\u" in text and re.search(_TELLING_ESCAPE, text):
+            _remember_spelling(document, text)
     return document
 
 
@@ -135,8 +139,6 @@ def _decode(text: str) -> Document:
         raise Malformed("line 1 column 1", "not an object")
     if _is_deep(document):
         raise next(_faults(text))
-    if "\\u" in text and re.search(_TELLING_ESCAPE, text):
-        _remember_spelling(document, text)
     return document  # type: ignore[return-value]  # an object; `check` says whether of this form
 
 
@@ -168,6 +170,8 @@ def _constant(name: str) -> None:
 _scan = JSONDecoder(
     object_pairs_hook=_object, parse_float=_float, parse_int=_integer, parse_constant=_constant
 ).decode
+# Without what only refuses, half of the time.
+_scan_again = JSONDecoder(parse_int=_integer).decode
 
 
 def _is_deep(document: dict[str, Any]) -> bool:

@@ -155,7 +155,7 @@ class Reader:
             return None
         raw, self.fingerprints[store] = found
         try:
-            document = codec.decode(raw)
+            document = codec.decode(raw, sound=self._stands(store))
             if len(raw) >= codec.LARGE_FILE:
                 _kept.append(document)
             if not self._stands(store):
@@ -522,7 +522,7 @@ def _records(visit: Visit, mark: str) -> list[Replacement]:
 
 
 def _encoded(record: dict[str, object]) -> bytes:
-    return json.dumps(record, separators=(",", ":")).encode("ascii")
+    return json.dumps(record, separators=(",", ":")).encode()
 
 
 def _read_state(path: str) -> bytes | None:

@@ -8,7 +8,6 @@ from milkmem import instants, runs, store
 from milkmem.cli.output import print_json
 from milkmem.cli.plain import duration, field
 from milkmem.cli.setup import Setup, at_terminal, edit, hint, say
-from milkmem.cli.targets import printed_ids, ways_out
 from milkmem.consolidate import METRICS_PREFIX, Elapsed, Outcome, Report, consolidate_run
 from milkmem.errors import DONE, BadUsage
 from milkmem.knobs import MEASURED_ELAPSED_LIMIT
@@ -78,6 +77,7 @@ def _print(setup: Setup, memory: Memory, outcome: Outcome, run: Run | None) -> N
         _print_json(setup, memory, outcome, run)
     elif at_terminal(sys.stdout):
         from milkmem.cli.tables import print_changes, print_conflicts
+        from milkmem.cli.targets import printed_ids
 
         verbose = call.flag("verbose")
         print_changes(setup, report, printed_ids(memory), report.changes if verbose else [])
@@ -91,6 +91,8 @@ def _print(setup: Setup, memory: Memory, outcome: Outcome, run: Run | None) -> N
 
 def _say_conflicts(memory: Memory) -> None:
     """Name the live contradictions and the commands that would end each (P3)."""
+    from milkmem.cli.targets import printed_ids, ways_out
+
     ids = printed_ids(memory)
     for one, other in contradicting_pairs(memory):
         say(f"{ids[one]} and {ids[other]} contradict each other")

@@ -144,7 +144,7 @@ def _fitting(hook: Hook, view: store.View, prompt: str | None, room: int) -> Inj
 
 
 def _letters(text: str) -> int:
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _consolidate(hook: Hook, event: Event) -> Told:

@@ -8,6 +8,7 @@ Usage: bench.py PYTHON [--quick] [--write FILE], where PYTHON has the program in
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -20,9 +21,11 @@ import sys
 import tempfile
 import time
 import uuid
-from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 WORDS = (
     "the staging server listens on port deploy tests run with pytest cache layer evicts entry first build"
@@ -41,6 +44,25 @@ for path in sys.argv[1:]:
         file.write(orjson.dumps(document, option=orjson.OPT_INDENT_2))
         os.fsync(file.fileno())
 """
+
+
+# Takes the short way to a command away, so that every line is read by Typer.
+_LONG_WAY = """
+from milkmem.cli import short
+short.parse = lambda argv: None
+from milkmem.__main__ import entry
+entry()
+"""
+# Any other command: what people start by hand.
+OTHERS = (
+    ["--help"],
+    ["inspect"],
+    ["forecast", "ID"],
+    ["forget", "ID", "--dry-run"],
+    ["simulate"],
+    ["run", "show"],
+    ["config", "show"],
+)
 
 
 class Row(NamedTuple):
@@ -82,6 +104,13 @@ def memory(directory: Path, count: int) -> list[Path]:
     return paths
 
 
+def new_facts() -> Iterator[str]:
+    """Yield facts that restate nothing."""
+    rng = random.Random(11)
+    for number in itertools.count():
+        yield f"{' '.join(rng.choices(WORDS, k=12))} {number}"
+
+
 class Bench:
     """A place to measure in: an installed program, an empty home, memories of two sizes."""
 
@@ -120,12 +149,14 @@ class Bench:
         *,
         runs: int,
         stdin: str = "",
+        facts: Iterator[str] | None = None,
         **variables: str,
     ) -> Row:
-        """Measure a command against a yardstick, in turn, after one uncounted pair."""
+        """Measure a command against a yardstick, in turn, after one uncounted pair; each run has its fact."""
         ratios = []
         for counted in range(-1, max(3, runs // 4) if self.quick else runs):
-            one, other = self.run(argv, stdin, **variables), self.run(against, "", **variables)
+            whole = argv if facts is None else [*argv, next(facts)]
+            one, other = self.run(whole, stdin, **variables), self.run(against, "", **variables)
             if counted >= 0:
                 ratios.append(one / other)
         self.rows.append(Row(work, yardstick, bar, ratios))
@@ -144,7 +175,8 @@ def starts(bench: Bench) -> None:
     """Measure what runs at every turn, on 1,000 percepts."""
     bare = [bench.python, "-c", "pass"]
     home = bench.root / "home"
-    memory(home / ".local" / "share" / "milkmem", 1_000)
+    paths = memory(home / ".local" / "share" / "milkmem", 1_000)
+    percept_id = json.loads(paths[0].read_text())["percepts"][0]["id"]
     given = bench.root / "given"
     memory(given, 1_000)
     bench.run([bench.program, "consolidate"], MILKMEM_DATA_DIR=str(given))
@@ -191,14 +223,18 @@ def starts(bench: Bench) -> None:
     )
     bench.row(
         f"`record FACT`, {installed}",
-        [milkmem, "record", "The staging server restarts at noon"],
+        [milkmem, "record"],
         bare,
         BARE,
         5,
         runs=40,
+        facts=new_facts(),
     )
-    bench.row("`run show`", [milkmem, "run", "show"], bare, BARE, 9, runs=20)
-    bench.row("`--help`", [milkmem, "--help"], bare, BARE, 9, runs=20)
+    for argv in OTHERS:
+        whole = [percept_id if word == "ID" else word for word in argv]
+        bench.row(f"`{' '.join(argv)}`", [milkmem, *whole], bare, BARE, 9, runs=20)
+    long_way = [bench.python, "-c", _LONG_WAY, "consolidate", *second]
+    bench.row("`consolidate` by way of Typer, imported late", long_way, bare, BARE, None, runs=20)
 
 
 def sizes(bench: Bench) -> None:
@@ -224,11 +260,12 @@ def sizes(bench: Bench) -> None:
     )
     bench.row(
         "`record FACT`, 100,000",
-        [milkmem, "record", "The staging server restarts at noon"],
+        [milkmem, "record"],
         codec,
         CODEC,
         3.5,
         runs=9,
+        facts=new_facts(),
         **place,
     )
     memory(bench.root / "tenth", 10_000)
@@ -279,57 +316,61 @@ def peak_memory(bench: Bench, argv: list[str], variables: dict[str, str]) -> int
     return int(found.stdout.split()[-1]) * 1024
 
 
+# What one would pick instead, and a program of one command that does nothing: how each is started.
 ALTERNATIVES = {
     "llm": ["llm", "--version"],
     "jrnl": ["jrnl", "--version"],
     "td-watson": ["watson", "--version"],
-    "mcp-server-memory": ["mcp-server-memory", "--help"],
+    "mcp-memory-service": ["memory", "--version"],
+    "typer": ["python", "-c", "import typer\ntyper.run(lambda: None)"],
 }
 
 
 def alternatives(bench: Bench) -> None:
     """Measure the start of what one would pick instead, each in an environment of its own."""
-    bare = [bench.python, "-c", "pass"]
+    pinned = [bench.python, *ALTERNATIVES["typer"][1:]]
+    bench.row(
+        f"an empty Typer command (typer {version_in(bench.python, 'typer')}, pinned)",
+        pinned,
+        [bench.python, "-c", "pass"],
+        BARE,
+        None,
+        runs=20,
+    )
     for package, argv in ALTERNATIVES.items():
         home = bench.root / "others" / package
+        python = str(home / "bin" / "python")
+        program = home / "bin" / argv[0]
+        install = f"{shlex.quote(python)} -m pip install -q --disable-pip-version-check {package}"
         made = subprocess.run(
-            f"{shlex.quote(sys.executable)} -m venv {shlex.quote(str(home))}"
-            f" && {shlex.quote(str(home / 'bin' / 'pip'))} install -q --disable-pip-version-check {package}",
+            f"{shlex.quote(sys.executable)} -m venv {shlex.quote(str(home))} && {install}",
             shell=True,
             capture_output=True,
             check=False,
         )
-        program = home / "bin" / argv[0]
         if made.returncode != 0 or not program.exists():
             print(f"{package}: not to be had here")
             continue
-        subprocess.run(
-            [str(home / "bin" / "python"), "-m", "compileall", "-q", str(home / "lib")], check=False
-        )
-        own_bare = [str(home / "bin" / "python"), "-c", "pass"]
+        subprocess.run([python, "-m", "compileall", "-q", str(home / "lib")], check=False)
+        what = "an empty Typer command" if package == "typer" else f"`{' '.join(argv)}`"
+        own_bare = [python, "-c", "pass"]
+        name = f"{what} ({package} {version_in(python, package)})"
         try:
-            number = (
-                subprocess.run(
-                    [str(home / "bin" / "pip"), "show", package], capture_output=True, text=True, check=True
-                )
-                .stdout.split("Version: ")[1]
-                .split()[0]
-            )
-            bench.row(
-                f"`{' '.join(argv)}` ({package} {number})",
-                [str(program), *argv[1:]],
-                own_bare,
-                BARE,
-                None,
-                runs=10,
-            )
+            bench.row(name, [str(program), *argv[1:]], own_bare, BARE, None, runs=20)
         except subprocess.CalledProcessError:
             print(f"{package}: does not start here")
-    del bare
+
+
+def version_in(python: str, package: str) -> str:
+    """Return the version of a package that an interpreter has."""
+    asked = f"from importlib.metadata import version; print(version({package!r}))"
+    done = subprocess.run([python, "-c", asked], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def report(bench: Bench) -> str:
     """Return docs/benchmarks.md."""
+    versions = ", ".join(f"{name} {version_in(bench.python, name)}" for name in ("typer", "rich", "orjson"))
     head = f"""# Benchmarks
 
 Written by `make bench`. Whole processes, as ratios to a yardstick that ran in turn with them on the same
@@ -338,7 +379,7 @@ machine: the median of the ratios pair by pair, then the lowest and the highest.
 there for comparison.
 
 Machine: {platform.system()} {platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()},
-typer {version("typer")}, rich {version("rich")}, orjson {version("orjson")}.
+{versions}.
 
 | work | median | spread | bar | yardstick |
 |---|---|---|---|---|
