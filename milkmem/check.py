@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from milkmem import instants
-from milkmem.percept import EVIDENCE_LIMIT, ROLES
+from milkmem.percept import EVIDENCE_LIMIT, ROLES, Malformed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,19 +25,6 @@ if TYPE_CHECKING:
 _LARGEST_FLOAT = math.nextafter(math.inf, 0.0)
 _NO_TIME = "not a time that milk can read"
 _BLOCK = 512
-
-
-class Malformed(Exception):  # named as the errors of `errors` are
-    """A memory file is not of the form of rule F3 (F7).
-
-    `where` is a place in the file (`line 3 column 7`, `byte 120`) or in the document (`percepts[3].w`),
-    `what` a few words. Neither holds the content of a percept (Z6).
-    """
-
-    def __init__(self, where: str, what: str) -> None:
-        super().__init__(f"{where}: {what}")
-        self.where = where
-        self.what = what
 
 
 def check(document: Document, *, archive: bool = False) -> None:

@@ -14,7 +14,7 @@ import re
 from json.decoder import JSONDecodeError, JSONDecoder
 from json.encoder import encode_basestring as quote
 
-from milkmem.check import Malformed
+from milkmem.percept import Malformed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,9 +28,15 @@ DEEPEST = 64
 # more than its import costs.
 LARGE_FILE = 2_000_000
 LARGE_DOCUMENT = 4_500
+# What a file may take in memory, as a multiple of its size.
+MOST_MEMORY = 10
 
 _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 18
+# A file of fewer bytes takes little memory whatever it holds.
+_WEIGHED = 1 << 16
+# In so much of one that is refused for its memory another reason is looked for.
+_SEARCHED = 1 << 18
 # The longest integer that Python converts without being told to.
 _LONGEST_INTEGER = 4_300
 # From here to there orjson of any version writes a float as milk does, but for the `.0` of a whole one.
@@ -78,6 +84,8 @@ def decode(raw: bytes, *, sound: bool = False) -> Document:
     says that the same bytes were decoded before, so that none of this needs looking for.
     """
     body = raw.removeprefix(_BOM)
+    if len(body) >= _WEIGHED and not sound:
+        _refuse_bomb(body)
     document = _decode_large(body) if len(body) >= LARGE_FILE else None
     if document is None:
         text = _text(body, len(raw) - len(body))
@@ -108,6 +116,20 @@ def encode_text(text: str) -> bytes:
 
 
 # Reading
+
+
+def _refuse_bomb(body: bytes) -> None:
+    """Raise Malformed for a file that would take many times its size in memory, before it does (F7).
+
+    What Python needs for objects, lists, texts but keys, and numbers is reckoned from what begins or parts
+    them; the bytes and their text come to that.
+    """
+    objects = 232 * body.count(b"{") - 168 * body.count(b"{}")
+    texts = 72 * (body.count(b'"') // 2 - body.count(b'":'))
+    needed = objects + 88 * body.count(b"[") + texts + 32 * body.count(b",")
+    if needed > (MOST_MEMORY - 2) * len(body):
+        bomb = Malformed("byte 0", "more lists, objects and texts than a memory of this size has")
+        raise next(_faults(body[:_SEARCHED].decode("utf-8", "replace")), bomb)
 
 
 class _Refused(Exception):  # as `Malformed`
@@ -203,7 +225,7 @@ _TOKEN = (
 
 
 def _faults(text: str) -> Iterator[Malformed]:
-    """Find what `_scan` and `_is_deep` refuse in a text that is JSON up to there."""
+    """Find what `_scan` and `_is_deep` refuse; what is no JSON is not looked for."""
     keys: list[set[str]] = []  # of each object we are in; empty for a list
     for token in re.finditer(_TOKEN, text, re.DOTALL):
         start = token.start()
@@ -213,9 +235,12 @@ def _faults(text: str) -> Iterator[Malformed]:
             keys.append(set())
             what = f"nesting deeper than {DEEPEST}" if len(keys) > DEEPEST else ""
         elif first in "]}":
-            keys.pop()
-        elif token["key"] is not None:
-            key = _scan(token["key"])
+            del keys[-1:]
+        elif token["key"] is not None and keys:
+            try:
+                key = _scan(token["key"])
+            except JSONDecodeError:
+                return
             what = "a key twice in one object" if key in keys[-1] else ""
             keys[-1].add(key)
         elif first != '"':

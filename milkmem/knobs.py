@@ -27,6 +27,8 @@ CONTRADICTION = -0.10
 GATE_TOLERANCE = 1e-9
 MEASURED_ELAPSED_LIMIT = float(SECONDS_PER_DAY)
 RUN_KEPT_DAYS = 30
+# Of how many percepts it is known where commands put them last.
+PLACES_KEPT = 100
 CONTENT_LIMIT_BYTES = 16 * 1024
 
 NEVER = -1

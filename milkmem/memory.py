@@ -28,10 +28,11 @@ class Memory:
     `fetch` is asked once for a file that is not at hand yet; it returns None where there is none.
     `clamped` are the ids of changed percepts whose w was outside [0,1] (F7). `returned` is what left the
     archive for a live store, as it stood there, and `archives` says that something went the other way: the
-    order of writing depends on both (Z3).
+    order of writing depends on both (Z3). `placed` names, for each percept put somewhere or removed, the
+    store it came to, None for none (Z4).
     """
 
-    __slots__ = ("_fetch", "archives", "changed", "clamped", "files", "returned", "session")
+    __slots__ = ("_fetch", "archives", "changed", "clamped", "files", "placed", "returned", "session")
 
     def __init__(
         self, files: dict[str, Document | None], session: str, fetch: Callable[[str], Document | None]
@@ -41,6 +42,7 @@ class Memory:
         self.changed: set[str] = set()
         self.clamped: list[str] = []
         self.archives = False
+        self.placed: dict[str, str | None] = {}
         self.returned: Document = {"percepts": [], "edges": []}
         self._fetch = fetch
 
@@ -89,6 +91,7 @@ class Memory:
     def append(self, store: str, percept: Percept) -> None:
         """Add a percept of a new id to the end of a store."""
         document = self._change(store)
+        self.placed[percept["id"]] = store
         percepts = document.get("percepts")
         if percepts is None:
             document["percepts"] = [percept]
@@ -98,6 +101,7 @@ class Memory:
     def add(self, store: str, percepts: list[Percept]) -> None:
         """Add percepts to the end of a store, in place of those of the same ids there."""
         arriving = {percept["id"] for percept in percepts}
+        self.placed.update(dict.fromkeys(arriving, store))
         kept = [other for other in self.percepts(store) if other["id"] not in arriving]
         self._change(store)["percepts"] = kept + percepts
 
@@ -109,6 +113,7 @@ class Memory:
         taken = [percept for percept in percepts if percept["id"] in ids]
         if taken:
             self._change(store)["percepts"] = [percept for percept in percepts if percept["id"] not in ids]
+            self.placed.update((percept["id"], None) for percept in taken)
         return taken
 
     def add_edges(self, store: str, edges: Iterable[Edge]) -> None:

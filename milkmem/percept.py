@@ -136,3 +136,16 @@ def take(percept: Percept, field: str) -> None:
     """Remove a field of F3 if it is there."""
     fields: dict[str, object] = percept  # type: ignore[assignment]  # the same dict, by any key
     fields.pop(field, None)
+
+
+class Malformed(Exception):  # named as the errors of `errors` are
+    """A memory file is not of the form of rule F3 (F7).
+
+    `where` is a place in the file (`line 3 column 7`, `byte 120`) or in the document (`percepts[3].w`),
+    `what` a few words. Neither holds the content of a percept (Z6).
+    """
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(f"{where}: {what}")
+        self.where = where
+        self.what = what

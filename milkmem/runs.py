@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from milkmem import instants
 from milkmem.instants import NANOSECONDS, SECONDS_PER_DAY
-from milkmem.knobs import MEASURED_ELAPSED_LIMIT, RUN_KEPT_DAYS
+from milkmem.knobs import MEASURED_ELAPSED_LIMIT, PLACES_KEPT, RUN_KEPT_DAYS
 from milkmem.percept import GLOBAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 
@@ -131,14 +132,26 @@ class Book:
 
     `files` holds the fingerprint of each memory file as the last command left it, None for a file that was
     not there, so that the next one knows whether all its replacements happened and nobody else wrote.
+    `placed` holds the store of each percept that commands put somewhere last, so that one that is gone
+    without our doing can be named (Z4).
     """
 
-    __slots__ = ("clocks", "files", "sitting")
+    __slots__ = ("clocks", "files", "placed", "sitting")
 
     def __init__(self) -> None:
         self.clocks: dict[str, Moment] = {}
         self.sitting: Run | None = None
         self.files: dict[str, tuple[int, int, int, int] | None] = {}
+        self.placed: dict[str, str] = {}
+
+    def place(self, placed: Mapping[str, str | None]) -> None:
+        """Note where percepts came to, None for those removed; no more than the last are kept."""
+        for percept_id, store in placed.items():
+            self.placed.pop(percept_id, None)
+            if store is not None:
+                self.placed[percept_id] = store
+        for percept_id in list(self.placed)[:-PLACES_KEPT]:
+            del self.placed[percept_id]
 
     def to_json(self) -> dict[str, object]:
         """Return the book as it is kept."""
@@ -146,6 +159,7 @@ class Book:
             "clocks": {store: moment.to_json() for store, moment in self.clocks.items()},
             "sitting": None if self.sitting is None else self.sitting.to_json(),
             "files": self.files,
+            "placed": self.placed,
         }
 
     @classmethod
@@ -160,6 +174,11 @@ class Book:
         book.files = {
             store: None if fingerprint is None else tuple(_typed(part, int) for part in fingerprint)
             for store, fingerprint in _typed(record["files"], dict).items()
+        }
+        # A record of before there were any lacks them.
+        book.placed = {
+            percept_id: _typed(store, str)
+            for percept_id, store in _typed(record.get("placed", {}), dict).items()
         }
         return book
 

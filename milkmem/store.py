@@ -17,10 +17,8 @@ import fcntl
 import json
 import os
 import time
-import zlib
 
 from milkmem import clock, codec
-from milkmem.check import Malformed, check
 from milkmem.errors import BadData, Busy
 from milkmem.files import (
     TEMPORARY_PREFIX,
@@ -34,7 +32,7 @@ from milkmem.files import (
     remove_temporaries,
 )
 from milkmem.memory import Memory, empty
-from milkmem.percept import ARCHIVE, GLOBAL
+from milkmem.percept import ARCHIVE, GLOBAL, Malformed
 from milkmem.places import is_name
 from milkmem.runs import Book, Run, is_forgotten, is_over, sitting_at, touch
 
@@ -60,6 +58,8 @@ SITTING_PREFIX = "sitting-"
 
 _FIRST_WAIT = 0.001
 _LONGEST_WAIT = 0.05
+# The remainder of a path by it tells paths apart as well as a checksum, and imports nothing.
+_PRIME = 2**32 - 5
 
 
 # What was read of large files is left to the end of the process: measured, taking it apart piece by piece
@@ -159,6 +159,8 @@ class Reader:
             if len(raw) >= codec.LARGE_FILE:
                 _kept.append(document)
             if not self._stands(store):
+                from milkmem.check import check
+
                 check(document, archive=store == ARCHIVE)
         except Malformed as fault:
             raise BadData(
@@ -192,9 +194,12 @@ class View:
 
 
 class Visit:
-    """What a writing command works on while it holds the lock."""
+    """What a writing command works on while it holds the lock.
 
-    __slots__ = ("_run", "book", "memory", "now", "place", "reader", "run_ended", "warnings")
+    `left_alone` are the files that another program changed too late for the work to be done again (Z4).
+    """
+
+    __slots__ = ("_run", "book", "left_alone", "memory", "now", "place", "reader", "run_ended", "warnings")
 
     def __init__(self, reader: Reader, memory: Memory, book: Book, run: Run | None, now: Moment) -> None:
         self.place = reader.place
@@ -203,6 +208,7 @@ class Visit:
         self.book = book
         self.now = now
         self.warnings: list[str] = []
+        self.left_alone: list[str] = []
         self.run_ended = False
         self._run = run
 
@@ -297,9 +303,17 @@ def edit(
                 visit.warnings.append(f"w was outside [0,1] and is now clamped: {', '.join(memory.clamped)}")
             if _write(visit, mark):
                 return result, visit.warnings
-        raise Busy(f"{place.directory}: its files keep changing under us", "try again when milk is quiet")
+        _put_back(place.state(BOOK), book_raw, mark)
+        if run is not None and run.named is not None:
+            _put_back(_named_run(place, run.named), named_raw, mark)
+        raise keeps_changing(place)
     finally:
         os.close(lock)
+
+
+def keeps_changing(place: Place) -> Busy:
+    """Return the error for files that another program writes again and again (Z4)."""
+    return Busy(f"{place.directory}: its files keep changing under us", "try again when milk is quiet")
 
 
 def files_holding(place: Place, texts: Iterable[str]) -> list[str]:
@@ -458,10 +472,14 @@ def _write(visit: Visit, mark: str) -> bool:
         for at, (store, replacement) in enumerate(replacements):
             path = place.file(store)
             if changed != "":  # what is left alone may be where this file's percepts were to go (Z3)
+                visit.left_alone.append(path)
                 visit.warnings.append(f"{path} was left alone too, since {changed} changed meanwhile")
                 continue
-            if at > 0 and fingerprint_of(path) != stands[store]:
+            if fingerprint_of(path) != stands[store]:
+                if at == 0:
+                    return False
                 changed = path
+                visit.left_alone.append(path)
                 visit.warnings.append(
                     f"{path} changed meanwhile and was left alone; the next pass completes the move"
                 )
@@ -497,7 +515,8 @@ def _in_order(memory: Memory) -> list[tuple[str, Document]]:
 
 
 def _note_files(visit: Visit, replaced: dict[str, Replacement]) -> None:
-    """Note how the memory files will stand, so that the next command knows whether they need healing."""
+    """Note how the memory files will stand and what came where, for the next command and for `doctor`."""
+    visit.book.place(visit.memory.placed)
     if visit.reader.unreadable:
         visit.book.files.clear()
         return
@@ -519,6 +538,14 @@ def _records(visit: Visit, mark: str) -> list[Replacement]:
         visit.book.sitting = None
     records.append(Replacement(place.state(BOOK), _encoded(visit.book.to_json()), mark))
     return records
+
+
+def _put_back(path: str, raw: bytes | None, mark: str) -> None:
+    """Let a run record be as it was, so that no award is used up for work that was not done (R3)."""
+    if raw is None:
+        _remove(path)
+    elif _read_state(path) != raw:
+        Replacement(path, raw, mark).commit()
 
 
 def _encoded(record: dict[str, object]) -> bytes:
@@ -568,7 +595,8 @@ def _lock(place: Place, wait: float) -> int:
 
 def _mark(place: Place) -> str:
     """Return what tells our temporary files of this data directory from all others (Z2)."""
-    return f"{zlib.crc32(os.fsencode(os.path.realpath(place.directory))):08x}"
+    path = int.from_bytes(os.fsencode(os.path.realpath(place.directory)), "big")
+    return f"{path % _PRIME:08x}"
 
 
 def _clean(place: Place, mark: str) -> None:

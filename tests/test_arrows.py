@@ -48,7 +48,7 @@ ARROWS = {
         "runs",
     },
     "check": {"instants", "percept"},
-    "codec": {"check", "percept"},
+    "codec": {"percept"},
     "files": {"errors"},
     "places": {"errors", "percept"},
     "config": {"errors", "files", "knobs", "places", "plain_toml"},

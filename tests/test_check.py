@@ -11,7 +11,8 @@ import pytest
 
 from milkmem import check as check_module
 from milkmem import codec
-from milkmem.check import Malformed, check
+from milkmem.check import check
+from milkmem.percept import Malformed
 
 MILK = Path(__file__).parent / "data" / "milk"
 CASES = json.loads((MILK / "load_cases.json").read_text(encoding="utf-8"))

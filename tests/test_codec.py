@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import struct
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milkmem import codec
-from milkmem.check import Malformed
+from milkmem.percept import Malformed
 
 MILK = Path(__file__).parent / "data" / "milk"
 FILES = sorted(MILK.glob("*/*.json"))
@@ -341,6 +342,41 @@ def test_what_is_refused_and_where(raw: bytes, where: str, what: str, way: str) 
     assert caught.value.where == where
     assert what in caught.value.what
     assert str(caught.value) == f"{where}: {caught.value.what}"
+
+
+FACT_OF_FEW_BYTES = (
+    b'{"id":"%d","content":"a","producer":"user","w":0.5,"roles":{},"updated_at":"2026-12-02T12:00:00Z"}'
+)
+
+
+@pytest.mark.parametrize(
+    "small", [b"[]", b"{}", b'"ab"', b"[1]", b'{"a":1}', b"[[[[]]]]", b'{"from":"a","to":"b"}', b"]", b"[]]"]
+)
+def test_what_would_fill_the_memory_is_refused(small: bytes, way: str) -> None:
+    """F7: a file that would take over ten times its size in memory is refused before it does."""
+    raw = b'{"engrams": [' + b",".join([small] * 80_000) + b"]}"
+    tracemalloc.start()
+    with pytest.raises(Malformed, match="more lists, objects and texts"):
+        codec.decode(raw)
+    taken = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken < 4 * len(raw)
+
+
+def test_a_text_that_is_no_json_is_refused_for_its_memory_too(way: str) -> None:
+    """F7: the search for a better reason to refuse a large file takes any bytes."""
+    for begin in (b'{"\\q": ', b'"a": ', b"}}]]", b"\xff", b"[1e999"):
+        with pytest.raises(Malformed):
+            codec.decode(begin + b"[]," * 80_000)
+
+
+@pytest.mark.parametrize("small", [b"0.123456", b"123456789", b"null", b'"a text of some length"'])
+def test_what_takes_little_memory_is_not_refused(small: bytes) -> None:
+    """F7: long lists of other values, and facts of few bytes without a layout, are no reason to refuse."""
+    whole = b'{"engrams": [' + b",".join([small] * 30_000) + b"]}"
+    assert len(codec.decode(whole)["engrams"] or []) == 30_000
+    facts = b",".join(FACT_OF_FEW_BYTES % number for number in range(2_000))
+    assert len(codec.decode(b'{"percepts":[' + facts + b"]}")["percepts"] or []) == 2_000
 
 
 @pytest.mark.parametrize("kind", ["[", "{"])

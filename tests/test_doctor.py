@@ -183,12 +183,67 @@ def test_dangling_edges(program: Program) -> None:
 
 def test_a_file_changed_under_us(program: Program) -> None:
     """Z4: what another program wrote since the last command is a note, and no problem."""
-    program.write(SESSION, fact(1, "by milk"))
+    program.write(SESSION, *program.facts(SESSION).values(), fact(1, "by milk"))
     finding = only(program, level="note")
     assert finding["about"] == "changed"
     assert str(program.file(SESSION)) in finding["text"]
     program.ok("consolidate", "--elapsed", "1s")
     assert found(program, level="note") == []
+
+
+def test_what_was_written_and_is_gone(program: Program) -> None:
+    """Z4: what a command put into a file, and another program took away, is named by its id."""
+    milks = program.file("global")
+    program.ok("consolidate", "--elapsed", "1s")
+    program.write("global", fact(1, "by milk"))
+    before = milks.read_bytes()
+    results = [program.json("learn", f"core fact {word}")["results"] for word in ("one", "two")]
+    learned = [result["percept"]["id"] for (result,) in results]
+    assert found(program, level="note") == []
+    milks.write_bytes(before)  # milk writes what it still holds
+    changed, gone = found(program, level="note")
+    assert (changed["about"], gone["about"]) == ("changed", "gone")
+    assert str(milks) in gone["text"]
+    assert "2 percepts" in gone["text"]
+    assert all(each in gone["text"] for each in learned)
+    program.ok("consolidate", "--elapsed", "1s")
+    (gone,) = found(program, level="note")  # still told when the change itself is history
+    assert gone["about"] == "gone"
+
+
+def test_what_is_removed_or_moved_is_not_gone(program: Program) -> None:
+    """Z4: what our own commands removed or moved, or milk moved, is not said to be lost."""
+    program.ok("record", "the first of them")
+    first = program.facts(SESSION).popitem()[0]
+    program.ok("record", "another one said")
+    program.ok("forget", first, "--yes")
+    program.ok("record", "what is pruned soon")
+    program.ok("consolidate", "--elapsed", "30d")
+    assert program.facts("archive") != {}
+    assert found(program, level="note") == []
+    moved = list(program.facts("archive").values())
+    program.write("archive")
+    program.write("global", *({key: each[key] for key in each if key != "archived"} for each in moved))
+    assert {finding["about"] for finding in found(program, level="note")} == {"changed"}
+
+
+def test_what_is_in_a_file_that_cannot_be_read_is_not_gone(program: Program) -> None:
+    """Z4: a spoiled file is a problem of its own; nothing in it counts as gone."""
+    program.ok("record", "a fact to keep")
+    program.file(SESSION).write_bytes(b"{")
+    assert [finding["about"] for finding in found(program)] == ["files"]
+    assert "gone" not in {finding["about"] for finding in found(program, level="note")}
+
+
+def test_only_the_last_places_are_kept(program: Program) -> None:
+    """Z4: of very many percepts the last hundred are known, and few of them are written out."""
+    program.ok(
+        "record", "-", stdin="\n".join(f"fact number {number} of many" for number in range(150)).encode()
+    )
+    program.file(SESSION).unlink()
+    gone = found(program, level="note")[-1]
+    assert "lost 100 percepts" in gone["text"]
+    assert "95 more" in gone["text"]
 
 
 def test_runs_open_too_long(program: Program) -> None:

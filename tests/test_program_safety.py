@@ -24,7 +24,7 @@ from unittest import mock
 
 import pytest
 
-from milkmem import store as storage
+from milkmem import check as checking
 from program import (
     AT,
     BAD_CONFIG,
@@ -472,13 +472,13 @@ def test_what_was_left_is_not_checked_again(program: Program) -> None:
     full(program)
     program.ok(*PASS)
     checked: list[str] = []
-    real = storage.check
+    real = checking.check
 
     def noted(document: Any, *, archive: bool = False) -> None:
         checked.append(document["percepts"][0]["content"])
         real(document, archive=archive)
 
-    with mock.patch.object(storage, "check", noted):
+    with mock.patch.object(checking, "check", noted):
         program.ok("query", "SECRETFACT")
         program.ok(*PASS)
         program.ok("inspect")
@@ -509,7 +509,7 @@ def test_a_broken_record_of_runs_makes_nothing_trusted(program: Program) -> None
     full(program)
     program.ok(*PASS)
     (program.data / ".milkmem" / "runs.json").write_bytes(b"{}")
-    with mock.patch.object(storage, "check") as check:
+    with mock.patch.object(checking, "check") as check:
         program.ok("query", "SECRETFACT", "--no-touch")
     assert check.call_count == 2
 
@@ -1120,6 +1120,77 @@ def test_a_later_file_that_changes_is_left_alone(program: Program) -> None:
     assert set(everywhere(program).values()) == {1}
     assert program.facts("global") == moved
     assert temporaries(program) == []
+
+
+def test_a_change_just_before_the_first_replacement_is_seen(program: Program) -> None:
+    """Z4: what another program writes after the run record was replaced, but no memory file, is kept too."""
+    full(program)
+
+    def act(number: int, _: tuple[Any, ...]) -> None:
+        if number == 0:
+            milk_adds(program, "session", 99)
+
+    with meanwhile("rename", act):
+        program.ok("record", "A fact of the user", "--at", AT)
+    assert name(99) in program.facts("session")
+    assert program.contents("session")[-1] == "A fact of the user"
+
+
+@pytest.mark.parametrize("begun", [True, False])
+@pytest.mark.parametrize("run", [(), ("--run", "named")])
+def test_a_run_record_is_put_back_where_nothing_was_done(
+    program: Program, run: tuple[str, ...], begun: bool
+) -> None:
+    """R3, Z4: a command that ends with 75 after it wrote the run record leaves the record as it was."""
+    full(program)
+    if begun:
+        program.ok("run", "start", *run)
+    before = {path: raw for path, raw in tree(program.data).items() if path.endswith(".json")}
+
+    def act(number: int, args: tuple[Any, ...]) -> None:
+        if ".milkmem" in os.path.dirname(args[1]):
+            milk_adds(program, "session", 100 + number)
+
+    with meanwhile("rename", act):
+        one_line_error(program.run("record", f"{SECRET} young and ordinary", "--at", AT, *run), BUSY)
+    after = {path: raw for path, raw in tree(program.data).items() if path.endswith(".json")}
+    assert after.pop("session.json") != before.pop("session.json")
+    assert after == before
+
+
+def test_a_forget_that_was_cut_short_is_done_again(program: Program) -> None:
+    """G1, Z4: a file that changes while forget replaces several is read and cleaned again, without a word."""
+    full(program)
+    both = {"id": name(4), "content": f"{SECRET} staying"}
+    program.write("global", *program.facts("global").values(), edges=[edge(4, "extends", 1)])
+    program.write("elsewhere", fact(4, both["content"]), fact(70, "another"))
+
+    def act(number: int, args: tuple[Any, ...]) -> None:
+        if number == 0:
+            milk_adds(program, "elsewhere", 99)
+
+    with meanwhile("rename", act):
+        result = program.ok("forget", name(4), "--yes")
+    assert result.err == ""
+    assert [row[0] for row in result.rows] == [name(4)]
+    assert name(4) not in everywhere(program)
+    assert list(program.facts("elsewhere")) == [name(70), name(99)]
+    assert both["content"].encode() not in b"".join(raw for raw in tree(program.data).values() if raw)
+
+
+def test_a_forget_that_is_cut_short_each_time_ends_in_75(program: Program) -> None:
+    """G1, Z4: a file that changes at every attempt to forget ends in 75, and not in success."""
+    full(program)
+    program.write("elsewhere", fact(4, f"{SECRET} staying"))
+
+    def act(number: int, args: tuple[Any, ...]) -> None:
+        if os.path.basename(args[1]) == "runs.json" or number % 2 == 0:
+            milk_adds(program, "elsewhere", 100 + number)
+
+    with meanwhile("rename", act):
+        result = program.run("forget", name(4), "--yes")
+    one_line_error(result, BUSY)
+    assert program.contents("elsewhere")[0] == f"{SECRET} staying"
 
 
 def test_a_destination_that_changes_keeps_its_source(program: Program) -> None:

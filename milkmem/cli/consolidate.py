@@ -1,12 +1,13 @@
-"""`milkmem consolidate`: one pass of the run (section 10)."""
+"""`milkmem consolidate`: one pass of the run (section 10).
+
+It runs at every turn and is silent then, so what prints is imported where something is printed.
+"""
 
 from __future__ import annotations
 
 import sys
 
 from milkmem import instants, runs, store
-from milkmem.cli.output import print_json
-from milkmem.cli.plain import duration, field
 from milkmem.cli.setup import Setup, at_terminal, edit, hint, say
 from milkmem.consolidate import METRICS_PREFIX, Elapsed, Outcome, Report, consolidate_run
 from milkmem.errors import DONE, BadUsage
@@ -72,6 +73,8 @@ def _rehearse(setup: Setup, stated: float | None) -> tuple[Memory, Outcome, Run 
 def _print(setup: Setup, memory: Memory, outcome: Outcome, run: Run | None) -> None:
     call, report = setup.call, outcome.report
     for where in outcome.cut:
+        from milkmem.cli.plain import duration
+
         say(f"the running time of {where} since its last pass was cut to {duration(MEASURED_ELAPSED_LIMIT)}")
     if call.flag("json"):
         _print_json(setup, memory, outcome, run)
@@ -101,6 +104,8 @@ def _say_conflicts(memory: Memory) -> None:
 
 
 def _line(change: Change) -> str:
+    from milkmem.cli.plain import field
+
     return "\t".join(
         (
             change["event"],
@@ -115,6 +120,8 @@ def _line(change: Change) -> str:
 
 
 def _print_json(setup: Setup, memory: Memory, outcome: Outcome, run: Run | None) -> None:
+    from milkmem.cli.output import print_json
+
     report = outcome.report
     print_json(
         {

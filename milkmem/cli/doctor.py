@@ -121,7 +121,7 @@ class _Examined:
             documents = yield from _of_files(self.place)
             yield from _of_percepts(self, documents)
             yield from _of_edges(self, documents)
-            yield from _of_state(self)
+            yield from _of_state(self, documents)
         yield from _of_hooks()
 
     def command(self, name: str, session: str | None = None) -> str:
@@ -251,7 +251,7 @@ def _of_percepts(examined: _Examined, documents: dict[str, Document]) -> Iterato
 
 
 def _of_edges(examined: _Examined, documents: dict[str, Document]) -> Iterator[Finding]:
-    known = {percept["id"] for document in documents.values() for percept in document.get("percepts") or []}
+    known = _ids(documents)
     dangling = [
         (name, edge)
         for name, document in documents.items()
@@ -277,7 +277,11 @@ def _of_edges(examined: _Examined, documents: dict[str, Document]) -> Iterator[F
         )
 
 
-def _of_state(examined: _Examined) -> Iterator[Finding]:
+def _ids(documents: dict[str, Document]) -> set[str]:
+    return {percept["id"] for document in documents.values() for percept in document.get("percepts") or []}
+
+
+def _of_state(examined: _Examined, documents: dict[str, Document]) -> Iterator[Finding]:
     """Yield what is wrong with all that is no memory: lock, runs, temporary files, hook log (F6)."""
     place = examined.place
     if store.is_locked(place):
@@ -289,7 +293,7 @@ def _of_state(examined: _Examined) -> Iterator[Finding]:
     except BadData as fault:
         yield Finding(PROBLEM, "runs", fault.message, f"rm {shlex.quote(place.state(store.BOOK))}")
     else:
-        yield from _of_changes(examined, book)
+        yield from _of_changes(examined, book, documents)
         yield from _of_runs(examined, sitting, now)
     for path, ours in store.left_over(place):
         command = examined.command("consolidate") if ours else f"rm {shlex.quote(path)}"
@@ -299,7 +303,7 @@ def _of_state(examined: _Examined) -> Iterator[Finding]:
         yield Finding(NOTE, "hook log", "something went wrong in a hook", f"tail {shlex.quote(path)}")
 
 
-def _of_changes(examined: _Examined, book: Book) -> Iterator[Finding]:
+def _of_changes(examined: _Examined, book: Book, documents: dict[str, Document]) -> Iterator[Finding]:
     place = examined.place
     changed = [name for name, seen in book.files.items() if files.fingerprint_of(place.file(name)) != seen]
     for name in changed:
@@ -307,6 +311,22 @@ def _of_changes(examined: _Examined, book: Book) -> Iterator[Finding]:
             NOTE,
             "changed",
             f"{place.file(name)} was changed since {PROGRAM}'s last command, by milk or by hand",
+            examined.command("inspect"),
+        )
+    # Where a file cannot be read, what was in it is not gone.
+    gone: dict[str, list[str]] = {}
+    known = _ids(documents)
+    for percept_id, name in book.placed.items():
+        if percept_id not in known and (name in documents or not os.path.exists(place.file(name))):
+            gone.setdefault(name, []).append(percept_id)
+    for name, ids in gone.items():
+        shown = [field(percept_id) for percept_id in ids[:_SHOWN]]
+        more = [] if len(ids) == len(shown) else [f"{len(ids) - len(shown)} more"]
+        yield Finding(
+            NOTE,
+            "gone",
+            f"{place.file(name)} lost {count(len(ids), 'percept')} that {PROGRAM} put there last, to milk or"
+            f" to a hand: {', '.join(shown + more)}",
             examined.command("inspect"),
         )
 

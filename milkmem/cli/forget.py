@@ -108,22 +108,16 @@ def _confirmed(setup: Setup, memory: Memory, chosen: Sequence[Candidate]) -> boo
 def _forget(setup: Setup, ids: Sequence[str]) -> int:
     """Remove percepts from every file, found again by id under the lock; return the exit code (G1)."""
     stores = setup.place.stores()
-
-    def work(visit: store.Visit) -> _Gone:
-        memory = visit.memory
-        every = list(dict.fromkeys([*memory.live(), *memory.files, ARCHIVE]))
-        there = candidates(memory, every)
-        chosen = [each for each in there if each.id in ids]
-        texts = {each.percept["content"] for each in chosen}
-        left = [each.id for each in there if each.id not in ids and each.percept["content"] in texts]
-        names = printed_ids(memory)
-        memory.forget(ids)
-        return _Gone(chosen, names, left, texts, visit.reader.unreadable)
-
-    gone, warnings = store.edit(setup.place, work, at=setup.at, sessions=stores, lenient=True)
+    gone = _Gone(ids)
+    for _ in range(store.ATTEMPTS):  # a removal, unlike a pass, can be done again where a part of it is left
+        _, warnings = store.edit(setup.place, gone.remove, at=setup.at, sessions=stores, lenient=True)
+        if not gone.left_alone:
+            break
+    else:
+        raise store.keeps_changing(setup.place)
     if not gone.chosen:
         raise Refused("it is gone already")
-    _print(setup, gone.names, gone.chosen)
+    _print(setup, gone.names, list(gone.chosen.values()))
     for warning in warnings:
         say(warning)
     if gone.same_text:
@@ -153,20 +147,34 @@ def _print(setup: Setup, names: dict[str, str], chosen: Sequence[Candidate]) -> 
 
 
 class _Gone:
-    """What was forgotten, printed ids, those that still hold the same text, the texts, the files not read."""
+    """What was forgotten so far, and how it stands after the last removal.
 
-    __slots__ = ("chosen", "names", "same_text", "texts", "unreadable")
+    `same_text` are other percepts that still hold one of the texts, `unreadable` the files that could not be
+    looked into, `left_alone` those that changed while they were being replaced.
+    """
 
-    def __init__(
-        self,
-        chosen: list[Candidate],
-        names: dict[str, str],
-        same_text: list[str],
-        texts: set[str],
-        unreadable: list[BadData],
-    ) -> None:
-        self.chosen = chosen
-        self.names = names
-        self.same_text = same_text
-        self.texts = texts
-        self.unreadable = unreadable
+    __slots__ = ("chosen", "ids", "left_alone", "names", "same_text", "texts", "unreadable")
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        self.ids = ids
+        self.chosen: dict[str, Candidate] = {}
+        self.names: dict[str, str] = {}
+        self.texts: set[str] = set()
+        self.same_text: list[str] = []
+        self.unreadable: list[BadData] = []
+        self.left_alone: list[str] = []
+
+    def remove(self, visit: store.Visit) -> None:
+        """Remove the percepts from every file of a visit."""
+        memory = visit.memory
+        there = candidates(memory, list(dict.fromkeys([*memory.live(), *memory.files, ARCHIVE])))
+        found = {each.id: each for each in there if each.id in self.ids}
+        self.chosen = {**found, **self.chosen}
+        self.names |= printed_ids(memory)
+        self.texts |= {each.percept["content"] for each in found.values()}
+        self.same_text = [
+            each.id for each in there if each.id not in self.ids and each.percept["content"] in self.texts
+        ]
+        self.unreadable = visit.reader.unreadable
+        self.left_alone = visit.left_alone
+        memory.forget(self.ids)

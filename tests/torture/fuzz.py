@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from milkmem import codec, config
-from milkmem.check import Malformed, check
+from milkmem.check import check
 from milkmem.errors import BadConfig
+from milkmem.percept import Malformed
 from program import AT, BAD_CONFIG, BAD_DATA, MILK, Program, name, tree
 from test_program_files import BAD_FILES, SOUND
 from test_program_safety import full
@@ -29,10 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 PATIENCE = 5.0
-MEMORY_FACTOR = 10
 MEMORY_BASE = 1 << 20
-# A list of empty lists takes three bytes each in a file and over seventy in Python.
-MEMORY_FACTOR_AT_WORST = 32
 
 _HOSTILE: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 0.5, -0.0, 1e308, 5e-324, 2**63, 2**64 + 1, 10**400, "", "x", "\0",
@@ -48,6 +46,8 @@ _TOKENS: tuple[bytes, ...] = (
     b"\xef\xbb\xbf", b"\xe2\x80\xa8", b"\r\n", b"//", b"/*", b"[" * 500,
     b'{"a":' * 500, b"9" * 5000, b"1e-999", b"1e999e9",
 )  # fmt: skip
+# What takes the fewest bytes in a file for the most in memory.
+_SMALL = (b"[],", b"{},", b'"ab",', b"1.5,", b"[1],", b'{"a":1},', b"[[[[]]]],", b"12345,")
 
 
 class _Alarm:
@@ -194,12 +194,12 @@ def memory(budget: float, inputs: int, seed: int = 0) -> Outcome:
     big = [{**each, "id": name(at)} for at, each in enumerate(percepts * (1500 // max(1, len(percepts)) + 1))]
     whole = json.dumps({"percepts": big, "engrams": None, "edges": None}, indent=2).encode()
     deep = b'{"percepts": ' + b"[" * 500_000
-    wide = b'{"percepts": [' + b"[]," * 300_000 + b"[]]}"
+    wide = [b'{"engrams": [' + each * 300_000 + b"1]}" for each in _SMALL]
     most = 0.0
     for at in range(inputs):
         if outcome.over:
             break
-        raw = whole if at == 0 else deep if at == 1 else wide if at == 2 else mutated(chance, whole, [whole])
+        raw = [whole, deep, *wide][at] if at < 2 + len(wide) else mutated(chance, whole, [whole])
         tracemalloc.start()
         try:
             check(codec.decode(raw), archive=False)
@@ -208,10 +208,9 @@ def memory(budget: float, inputs: int, seed: int = 0) -> Outcome:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         outcome.counts["big files weighed"] += 1
-        if at != 2 and len(raw) > MEMORY_BASE // 4:
+        if len(raw) > MEMORY_BASE // 4:
             most = max(most, peak / len(raw))
-        factor = MEMORY_FACTOR_AT_WORST if at == 2 else MEMORY_FACTOR
-        if peak > factor * len(raw) + MEMORY_BASE:
+        if peak > codec.MOST_MEMORY * len(raw) + MEMORY_BASE:
             outcome.violations.append(f"input {at}: {peak} bytes for a file of {len(raw)}")
     outcome.counts["most memory, percent of the file"] = round(100 * most)
     return outcome
