@@ -130,11 +130,9 @@ def _print_trace(error: BaseException) -> None:
 
 
 def _drop(stream: TextIO) -> None:
-    """Let what a standard stream still holds go nowhere, so that ending the program cannot fail or wait."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    except OSError:
-        return  # what stands in for the stream has no file to fail on
+    from milkmem.cli.streams import drop
+
+    drop(stream)
 
 
 if __name__ == "__main__":

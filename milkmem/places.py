@@ -26,7 +26,8 @@ SESSION_VARIABLE = "MILKMEM_SESSION"
 RUN_VARIABLE = "MILKMEM_RUN"
 LOCK_TIMEOUT_VARIABLE = "MILKMEM_LOCK_TIMEOUT"
 
-_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{NAME_LENGTH - 1}}}")
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
+_NAME_LETTERS = _LETTERS | frozenset("._-")
 _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{digit}" for port in ("com", "lpt") for digit in range(10))]
 )
@@ -35,7 +36,9 @@ _DEVICES = frozenset(
 def is_name(text: str) -> bool:
     """Return whether a text can name a session or a run (F2, R2)."""
     return (
-        _NAME.fullmatch(text) is not None
+        0 < len(text) <= NAME_LENGTH
+        and text[0] in _LETTERS
+        and _NAME_LETTERS.issuperset(text)
         and text.lower() not in (GLOBAL, ARCHIVE)
         and text.lower().split(".")[0] not in _DEVICES
     )

@@ -28,7 +28,7 @@ IGNORED = "ignored"
 CONFLICTS_SHOWN = 5
 MANY_FACTS = 8
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = "[\ud800-\udfff]"
 
 
 class Fact:
@@ -86,7 +86,7 @@ def stored_content(text: str) -> str:
 
     Raises ValueError, with words that complete "a fact …", if it is empty or too long.
     """
-    content = _SURROGATE.sub("\ufffd", text).strip()
+    content = (text if text.isascii() else re.sub(_SURROGATE, "\ufffd", text)).strip()
     if content == "":
         raise ValueError("must not be empty")
     if len(content.encode()) > CONTENT_LIMIT_BYTES:

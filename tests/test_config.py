@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from milkmem import config, files
+from milkmem import config, config_file, files
 from milkmem.errors import BadConfig, BadUsage, CannotWrite, Refused
 from milkmem.knobs import (
     ABOVE_ZERO,
@@ -40,6 +40,7 @@ from milkmem.knobs import (
 
 ROOT = Path(__file__).parent.parent
 DEFAULTS = {name: knob.default for name, knob in KNOBS.items()}
+RENDERED = config_file.render()
 
 # Per bound: TOML values that it takes, and that it does not.
 TAKEN: dict[Bound, tuple[str, ...]] = {
@@ -225,7 +226,7 @@ def test_zero_is_the_default(name: str, zero: str, path: Path) -> None:
     """Section 3: zero means the default, and `config show` says so where that is another value."""
     found = config.load(written(path, f"[memory]\n{name} = {zero}\n"), True)
     assert knobs_of(found.knobs) == DEFAULTS
-    origin = config.origins(found)[name]
+    origin = config_file.origins(found)[name]
     assert origin.line == 2
     assert origin.zero == (DEFAULTS[name] != 0)
 
@@ -421,11 +422,11 @@ def test_anything_but_a_regular_file_is_refused(make: Any, path: Path) -> None:
     with pytest.raises(BadConfig, match=str(path)):
         config.load(str(path), False)
     with pytest.raises(BadConfig, match=str(path)):
-        config.init(str(path), force=True)
+        config_file.init(str(path), force=True)
     with pytest.raises(BadConfig, match=str(path)):
-        config.init(str(path), upgrade=True)
+        config_file.init(str(path), upgrade=True)
     with pytest.raises(BadConfig, match=str(path)):
-        config.set_session(str(path), "a")
+        config_file.set_session(str(path), "a")
     assert listing(path.parent) == ["config.toml"]
 
 
@@ -467,9 +468,9 @@ def test_reading_imports_no_more_than_it_must(path: Path) -> None:
         return set(run.stdout.split())
 
     assert imported() == set()
-    written(path, config.render())
+    written(path, config_file.render())
     assert imported() == set()
-    written(path, f"{config.render()}# a comment with a\ttab in it\n")
+    written(path, f"{config_file.render()}# a comment with a\ttab in it\n")
     assert {"tomllib"} <= imported() <= {"tomllib", "re", "typing"}
 
 
@@ -485,7 +486,7 @@ def test_retired_keys_are_ignored(value: str, path: Path) -> None:
     found = config.load(written(path, text), True)
     assert knobs_of(found.knobs) == {**DEFAULTS, "reconfirm_boost": 0.1}
     assert found.retired == [("decay_per_session", 2), ("global_decay_per_session", 4)]
-    rows = {row.name: row for row in config.show(found)}
+    rows = {row.name: row for row in config_file.show(found)}
     assert rows["decay_per_session"].origin == f"{path}:2 (retired: ignored)"
     assert rows["global_decay_per_session"].origin == f"{path}:4 (retired: ignored)"
     assert rows["decay_per_session"].value is None
@@ -504,7 +505,7 @@ def test_show_prints_a_line_per_setting(path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("HOME", "/home/someone")
     text = 'data_dir = "~/m"\n[memory]\nreconfirm_boost = 0\nedge_cadence = "run"\npercept_store_max = 0\n'
     found = config.load(written(path, text), True)
-    rows = {row.name: (row.value, row.origin) for row in config.show(found)}
+    rows = {row.name: (row.value, row.origin) for row in config_file.show(found)}
     assert list(rows) == ["data_dir", "session", *KNOBS, "hooks.instructions"]
     expected: dict[str, tuple[object, str]] = {name: (value, "default") for name, value in DEFAULTS.items()}
     expected |= {
@@ -521,13 +522,13 @@ def test_show_prints_a_line_per_setting(path: Path, monkeypatch: pytest.MonkeyPa
 def test_false_is_no_zero_in_show(path: Path) -> None:
     """Section 3: `false` is not zero: a gate turned off is not shown as a default."""
     found = config.load(written(path, "[memory]\npercept_relevance_gate = false\n"), True)
-    origin = config.origins(found)["percept_relevance_gate"]
+    origin = config_file.origins(found)["percept_relevance_gate"]
     assert (origin.line, origin.zero) == (2, False)
 
 
 def test_reference_table_has_every_knob() -> None:
     """K1: the reference table of the docs is made from the same declaration."""
-    lines = config.reference_table().splitlines()
+    lines = config_file.reference_table().splitlines()
     assert lines[:2] == ["| knob | default | bound | meaning |", "|---|---|---|---|"]
     assert len(lines) == len(KNOBS) + 2
     for line, (name, knob) in zip(lines[2:], KNOBS.items(), strict=True):
@@ -541,7 +542,7 @@ def test_docs_hold_the_reference_table() -> None:
     docs = ROOT / "docs" / "operations.md"
     if not docs.exists():
         pytest.skip("docs/operations.md is not written yet")
-    assert config.reference_table() in docs.read_text()
+    assert config_file.reference_table() in docs.read_text()
 
 
 # Rendering.
@@ -549,12 +550,12 @@ def test_docs_hold_the_reference_table() -> None:
 
 def test_shipped_configuration_is_what_init_writes() -> None:
     """Section 15: config/milkmem.toml equals what `config init` writes."""
-    assert (ROOT / "config" / "milkmem.toml").read_text() == config.render()
+    assert (ROOT / "config" / "milkmem.toml").read_text() == config_file.render()
 
 
 def test_rendered_configuration_holds_every_key_and_no_retired_one() -> None:
     """Section 15: every knob at its default with its description, and no retired key."""
-    text = config.render()
+    text = config_file.render()
     assert tomllib.loads(text) == {"memory": DEFAULTS, "hooks": {"instructions": True}}
     for knob in KNOBS.values():
         assert f"# {knob.meaning} ({knob.bound.words})\n{knob.name} = " in text
@@ -564,7 +565,7 @@ def test_rendered_configuration_holds_every_key_and_no_retired_one() -> None:
 
 def test_rendered_examples_are_valid(path: Path) -> None:
     """Section 15: the commented examples of data_dir and session work when uncommented."""
-    text = config.render()
+    text = config_file.render()
     for key in ("data_dir", "session"):
         assert text.count(f"# {key} = ") == 1
         text = text.replace(f"# {key} = ", f"{key} = ")
@@ -576,7 +577,7 @@ def test_rendered_examples_are_valid(path: Path) -> None:
 def test_rendering_an_unknown_setting_is_a_defect() -> None:
     """K1: nothing is written that would not be read."""
     with pytest.raises(TypeError, match="decay_per_session"):
-        config.render({"decay_per_session": 0.1})
+        config_file.render({"decay_per_session": 0.1})
 
 
 def numbers(bound: Bound) -> SearchStrategy[Any]:
@@ -622,7 +623,7 @@ QUICK = settings(deadline=None, suppress_health_check=[HealthCheck.function_scop
 @given(values=settings_by_name())
 def test_what_is_rendered_is_read_back(values: dict[str, Any], path: Path) -> None:
     """Section 15: values rendered by tomli-w and read again are the same values, to the last bit."""
-    found = config.load(written(path, config.render(values)), True)
+    found = config.load(written(path, config_file.render(values)), True)
     read: dict[str, Any] = knobs_of(found.knobs)
     read |= {"data_dir": found.data_dir, "session": found.session, "hooks.instructions": found.instructions}
     defaults = {**DEFAULTS, "data_dir": None, "session": None, "hooks.instructions": True}
@@ -731,9 +732,11 @@ def spellings(draw: DrawFn) -> Written:
 def test_lines_are_found_in_every_spelling(case: Written, path: Path) -> None:
     """Section 15: a key's line is found under headers, in dotted keys, in inline tables, by long strings."""
     found = config.load(written(path, case.text), True)
-    lines = {name: origin.line for name, origin in config.origins(found).items() if origin.line is not None}
+    lines = {
+        name: origin.line for name, origin in config_file.origins(found).items() if origin.line is not None
+    }
     assert lines | dict(found.retired) == case.lines
-    shown = {row.name: row.value for row in config.show(found)}
+    shown = {row.name: row.value for row in config_file.show(found)}
     assert all(shown[name] == SAMPLE[name] for name in lines)
 
 
@@ -743,12 +746,12 @@ def test_upgrade_keeps_what_the_file_sets(case: Written, path: Path) -> None:
     """Section 15: --upgrade keeps values and comments, drops retired keys, adds the rest, and only once."""
     written(path, case.text)
     before = path.read_bytes()
-    result = config.init(str(path), upgrade=True)
+    result = config_file.init(str(path), upgrade=True)
     found = config.load(str(path), True)
     unset = {"data_dir": None, "session": None, "hooks.instructions": True}
     kept = {name: SAMPLE[name] for name in case.lines if name not in RETIRED}
-    assert {row.name: row.value for row in config.show(found)} == unset | DEFAULTS | kept
-    assert all(origin.line for name, origin in config.origins(found).items() if name not in unset)
+    assert {row.name: row.value for row in config_file.show(found)} == unset | DEFAULTS | kept
+    assert all(origin.line for name, origin in config_file.origins(found).items() if name not in unset)
     assert set(result.dropped) == set(case.lines) & set(RETIRED)
     assert set(result.added) == {*KNOBS, "hooks.instructions"} - set(case.lines)
     assert result.written
@@ -762,7 +765,7 @@ def test_upgrade_keeps_what_the_file_sets(case: Written, path: Path) -> None:
         assert "\r\n" not in case.text or after.count("\n") == after.count("\r\n")
 
     status = path.stat()
-    again = config.init(str(path), upgrade=True)
+    again = config_file.init(str(path), upgrade=True)
     assert (again.written, again.backup, again.added, again.dropped) == (False, None, (), ())
     assert path.stat() == status
 
@@ -773,35 +776,35 @@ DATA = Path(__file__).parent / "data" / "config"
 def test_upgraded_file_reads_as_one_would_write_it(path: Path) -> None:
     """Section 15: --upgrade edits in place: a golden example, old.toml made upgraded.toml."""
     written(path, (DATA / "old.toml").read_bytes())
-    config.init(str(path), upgrade=True)
+    config_file.init(str(path), upgrade=True)
     assert path.read_text() == (DATA / "upgraded.toml").read_text()
 
 
 def test_upgrade_of_an_empty_file_adds_all(path: Path) -> None:
     """Section 15: --upgrade adds what is missing, the tables too."""
-    config.init(written(path, ""), upgrade=True)
-    assert path.read_text() == config.render().partition("\n\n")[2].partition("\n\n")[2]
+    config_file.init(written(path, ""), upgrade=True)
+    assert path.read_text() == config_file.render().partition("\n\n")[2].partition("\n\n")[2]
 
 
 def test_upgrade_adds_below_the_last_comment(path: Path) -> None:
     """Section 15: --upgrade leaves a comment at the end of the last table with the keys above it."""
     text = "[hooks]\ninstructions = true\n\n[memory]\nreconfirm_boost = 0.1\n# a note on that\n\n"
-    config.init(written(path, text), upgrade=True)
+    config_file.init(written(path, text), upgrade=True)
     assert path.read_text().startswith(f"{text}# {KNOBS['session_half_life_days'].meaning}")
 
 
 def test_upgrade_of_a_missing_file_writes_it(path: Path) -> None:
     """Section 15: --upgrade without a file writes a new one."""
-    result = config.init(str(path), upgrade=True)
+    result = config_file.init(str(path), upgrade=True)
     assert (result.written, result.backup) == (True, None)
-    assert path.read_text() == config.render()
+    assert path.read_text() == config_file.render()
 
 
 def test_upgrade_of_a_complete_file_writes_nothing(path: Path) -> None:
     """Section 15: --upgrade with nothing to do writes nothing and keeps no .bak."""
-    written(path, config.render())
+    written(path, config_file.render())
     status = path.stat()
-    result = config.init(str(path), upgrade=True)
+    result = config_file.init(str(path), upgrade=True)
     assert (result.written, result.backup, result.added, result.dropped) == (False, None, (), ())
     assert path.stat() == status
     assert listing(path.parent) == ["config.toml"]
@@ -814,7 +817,7 @@ def test_upgrade_of_a_wrong_file_writes_nothing(text: str | bytes, path: Path) -
     """K1: a configuration that is in error is not upgraded: nothing is written."""
     before = Path(written(path, text)).read_bytes()
     with pytest.raises(BadConfig):
-        config.init(str(path), upgrade=True)
+        config_file.init(str(path), upgrade=True)
     assert path.read_bytes() == before
     assert listing(path.parent) == ["config.toml"]
 
@@ -827,10 +830,10 @@ def test_init_writes_a_private_file_in_private_directories(tmp_path: Path) -> No
     path = tmp_path / "a" / "b" / "config.toml"
     old = os.umask(0)
     try:
-        result = config.init(str(path))
+        result = config_file.init(str(path))
     finally:
         os.umask(old)
-    assert path.read_text() == config.render()
+    assert path.read_text() == config_file.render()
     assert (result.path, result.written, result.backup) == (str(path), True, None)
     assert path.stat().st_mode & 0o777 == 0o600
     assert [p.stat().st_mode & 0o777 for p in (path.parent, path.parent.parent)] == [0o700, 0o700]
@@ -839,10 +842,10 @@ def test_init_writes_a_private_file_in_private_directories(tmp_path: Path) -> No
 
 def test_init_twice_is_refused(path: Path) -> None:
     """Case 39: the second `config init` ends with 1, names the path and both ways on, and changes nothing."""
-    config.init(str(path))
+    config_file.init(str(path))
     status = path.stat()
     with pytest.raises(Refused, match=f"{path} exists") as caught:
-        config.init(str(path))
+        config_file.init(str(path))
     assert caught.value.code == 1
     assert "--force" in caught.value.hint
     assert "--upgrade" in caught.value.hint
@@ -855,14 +858,14 @@ def test_init_over_anything_is_refused(make: Any, path: Path) -> None:
     """Section 15: whatever exists at the path is left alone."""
     make(path)
     with pytest.raises(Refused, match=str(path)):
-        config.init(str(path))
+        config_file.init(str(path))
 
 
 @pytest.mark.parametrize("old", [b"[memory]\nreconfirm_boost = 0.1\n", b"\xff[[[", b""])
 def test_force_writes_a_fresh_file_and_keeps_the_old(old: bytes, path: Path) -> None:
     """Section 15: --force writes a fresh file, even over a broken one; the old bytes are kept as .bak."""
-    result = config.init(written(path, old), force=True)
-    assert path.read_text() == config.render()
+    result = config_file.init(written(path, old), force=True)
+    assert path.read_text() == config_file.render()
     assert result.backup == f"{path}.bak"
     assert Path(result.backup).read_bytes() == old
     assert listing(path.parent) == ["config.toml", "config.toml.bak"]
@@ -870,15 +873,15 @@ def test_force_writes_a_fresh_file_and_keeps_the_old(old: bytes, path: Path) -> 
 
 def test_force_over_the_same_file_keeps_the_older_backup(path: Path) -> None:
     """Section 15: --force twice does not replace the kept old file by a copy of the fresh one."""
-    config.init(written(path, "session = 'a'\n"), force=True)
-    assert not config.init(str(path), force=True).written
+    config_file.init(written(path, "session = 'a'\n"), force=True)
+    assert not config_file.init(str(path), force=True).written
     assert Path(f"{path}.bak").read_text() == "session = 'a'\n"
 
 
 def test_force_and_upgrade_exclude_each_other(path: Path) -> None:
     """Section 15: fresh and kept at once is a usage error."""
     with pytest.raises(BadUsage, match="--force and --upgrade"):
-        config.init(str(path), force=True, upgrade=True)
+        config_file.init(str(path), force=True, upgrade=True)
     assert listing(path.parent) == []
 
 
@@ -894,7 +897,7 @@ def test_mode_is_kept_and_the_backup_is_no_more_readable(options: Any, mode: int
     backup = Path(f"{path}.bak")
     backup.write_text("older")
     backup.chmod(0o666)
-    config.init(str(path), **options)
+    config_file.init(str(path), **options)
     assert path.stat().st_mode & 0o777 == mode
     assert backup.stat().st_mode & 0o777 == 0o600
     assert backup.read_text() == "session = 'a'\n"
@@ -906,7 +909,7 @@ def test_owner_is_kept(options: Any, path: Path) -> None:
     """Z2: an existing file's owner is kept."""
     written(path, "session = 'a'\n")
     os.chown(path, 1234, 2345)
-    config.init(str(path), **options)
+    config_file.init(str(path), **options)
     assert (path.stat().st_uid, path.stat().st_gid) == (1234, 2345)
 
 
@@ -920,7 +923,7 @@ def test_symbolic_link_is_written_through(options: Any, tmp_path: Path) -> None:
     real.write_text("session = 'a'\n")
     link = home / "config.toml"
     link.symlink_to("../dotfiles/milkmem.toml")
-    config.init(str(link), **options)
+    config_file.init(str(link), **options)
     assert os.readlink(link) == "../dotfiles/milkmem.toml"
     assert real.read_text().count("[memory]") == 1
     assert (home / "config.toml.bak").read_text() == "session = 'a'\n"
@@ -932,9 +935,9 @@ def test_dangling_symbolic_link_is_written_through(tmp_path: Path) -> None:
     """Case 38: a link to a file that is not there yet makes the file, and the link is kept."""
     link = tmp_path / "config.toml"
     link.symlink_to("there/real.toml")
-    config.init(str(link))
+    config_file.init(str(link))
     assert os.readlink(link) == "there/real.toml"
-    assert (tmp_path / "there" / "real.toml").read_text() == config.render()
+    assert (tmp_path / "there" / "real.toml").read_text() == config_file.render()
 
 
 @pytest.mark.parametrize("make", [make_directory, make_fifo, make_device])
@@ -945,7 +948,7 @@ def test_backup_in_the_place_of_something_else_is_refused(make: Any, path: Path)
     make(backup)
     mode = backup.lstat().st_mode
     with pytest.raises(CannotWrite, match=r"config\.toml\.bak"):
-        config.init(str(path), force=True)
+        config_file.init(str(path), force=True)
     assert path.read_text() == "session = 'a'\n"
     assert backup.lstat().st_mode == mode
 
@@ -991,7 +994,7 @@ def test_fault_leaves_the_file_as_it_was(
     with monkeypatch.context() as patch:
         failing(patch, name, nth, number)
         with pytest.raises(CannotWrite, match=os.strerror(number)) as caught:
-            config.init(str(path), **options)
+            config_file.init(str(path), **options)
     assert caught.value.code == 73
     assert path.read_text() == "session = 'a'\n"
     assert listing(path.parent) == ["config.toml", "config.toml.bak"]
@@ -1008,7 +1011,7 @@ def test_new_file_that_cannot_be_written(
     with monkeypatch.context() as patch:
         failing(patch, name, 1, number)
         with pytest.raises(CannotWrite, match=os.strerror(number)):
-            config.init(str(path))
+            config_file.init(str(path))
     assert not path.exists()
     assert [name for _, _, names in os.walk(tmp_path) for name in names] == []
 
@@ -1017,7 +1020,7 @@ def test_place_below_a_file_cannot_be_written(tmp_path: Path) -> None:
     """X2: a path below a regular file cannot be written."""
     (tmp_path / "file").touch()
     with pytest.raises(CannotWrite):
-        config.init(str(tmp_path / "file" / "config.toml"))
+        config_file.init(str(tmp_path / "file" / "config.toml"))
 
 
 def test_leftovers_of_a_crash_are_removed(path: Path) -> None:
@@ -1026,14 +1029,14 @@ def test_leftovers_of_a_crash_are_removed(path: Path) -> None:
     other = path.with_name("config.toml.tmp")
     left.touch()
     other.touch()
-    config.init(str(path))
+    config_file.init(str(path))
     assert listing(path.parent) == ["config.toml", "config.toml.tmp"]
 
 
 def init_once(path: str) -> str:
     """Write the configuration as one of many processes and say how it ended."""
     try:
-        config.init(path)
+        config_file.init(path)
     except Refused:
         return "refused"
     return "written"
@@ -1054,7 +1057,7 @@ def test_directory_that_cannot_be_locked(path: Path, monkeypatch: pytest.MonkeyP
         raise OSError(errno.EBADF, "Bad file descriptor")
 
     monkeypatch.setattr(fcntl, "flock", unlockable)
-    assert config.init(str(path)).written
+    assert config_file.init(str(path)).written
 
 
 def test_file_made_meanwhile_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1062,7 +1065,7 @@ def test_file_made_meanwhile_is_refused(path: Path, monkeypatch: pytest.MonkeyPa
     written(path, "session = 'a'\n")
     monkeypatch.setattr(os.path, "exists", lambda _: False)
     with pytest.raises(Refused):
-        config.init(str(path))
+        config_file.init(str(path))
     assert path.read_text() == "session = 'a'\n"
 
 
@@ -1078,22 +1081,25 @@ def test_file_made_meanwhile_is_refused(path: Path, monkeypatch: pytest.MonkeyPa
         ("data_dir = '/a'", "data_dir = '/a'\nsession = \"@cwd\"\n"),
         ("[hooks]\r\n", 'session = "@cwd"\r\n[hooks]\r\n'),
         ("session = '@cwd' # mine", "session = '@cwd' # mine"),
-        (config.render(), config.render().replace("\n\n[memory]", '\nsession = "@cwd"\n\n[memory]')),
+        (
+            config_file.render(),
+            config_file.render().replace("\n\n[memory]", '\nsession = "@cwd"\n\n[memory]'),
+        ),
     ],
 )
 def test_session_is_set_in_place(before: str, after: str, path: Path) -> None:
     """Hooks, `--per-project`: the session is set in the configuration and nothing else changes."""
-    result = config.set_session(written(path, before), "@cwd")
+    result = config_file.set_session(written(path, before), "@cwd")
     assert path.read_bytes().decode() == after
     assert config.load(str(path), True).session == "@cwd"
     assert result.written == (before != after)
-    assert not config.set_session(str(path), "@cwd").written
+    assert not config_file.set_session(str(path), "@cwd").written
 
 
 def test_session_in_a_new_file(path: Path) -> None:
     """Hooks, `--per-project`: without a configuration a full one is written."""
-    config.set_session(str(path), "@cwd")
-    assert path.read_text() == config.render({"session": "@cwd"})
+    config_file.set_session(str(path), "@cwd")
+    assert path.read_text() == config_file.render({"session": "@cwd"})
 
 
 # milk's configuration.
@@ -1136,9 +1142,9 @@ FROM_MILK = {
 def test_milks_knobs_are_taken(path: Path, milk: Path) -> None:
     """Section 15: --from-milk takes the memory block and the percept_ keys, and names what it leaves out."""
     milk.write_text(json.dumps(MILK))
-    result = config.init(str(path), from_milk=str(milk))
+    result = config_file.init(str(path), from_milk=str(milk))
     assert knobs_of(config.load(str(path), True).knobs) == DEFAULTS | FROM_MILK
-    assert path.read_text() == config.render(FROM_MILK)
+    assert path.read_text() == config_file.render(FROM_MILK)
     assert result.taken == tuple(FROM_MILK)
     retired = ["memory.decay_per_session", "memory.global_decay_per_session"]
     assert list(result.left_out) == [*retired, "memory.'min confidence'", "percept_other"]
@@ -1147,7 +1153,7 @@ def test_milks_knobs_are_taken(path: Path, milk: Path) -> None:
 def test_milks_knobs_stand_behind_what_an_upgraded_file_sets(path: Path, milk: Path) -> None:
     """Section 15: --upgrade --from-milk keeps what the file sets and fills what is missing from milk's."""
     milk.write_text(json.dumps(MILK))
-    config.init(written(path, "[memory]\npercept_inject_max = 3\n"), upgrade=True, from_milk=str(milk))
+    config_file.init(written(path, "[memory]\npercept_inject_max = 3\n"), upgrade=True, from_milk=str(milk))
     expected = DEFAULTS | FROM_MILK | {"percept_inject_max": 3}
     assert knobs_of(config.load(str(path), True).knobs) == expected
 
@@ -1157,7 +1163,7 @@ def test_upgrade_from_milk_must_still_hold_together(path: Path, milk: Path) -> N
     milk.write_text('{"memory": {"promote_threshold": 0.5}}')
     written(path, "[memory]\nprune_threshold = 0.6\n")
     with pytest.raises(BadConfig, match=r"below memory\.promote_threshold"):
-        config.init(str(path), upgrade=True, from_milk=str(milk))
+        config_file.init(str(path), upgrade=True, from_milk=str(milk))
     assert path.read_text() == "[memory]\nprune_threshold = 0.6\n"
 
 
@@ -1167,8 +1173,8 @@ def test_upgrade_from_milk_must_still_hold_together(path: Path, milk: Path) -> N
 def test_milk_without_knobs_gives_the_defaults(text: str, path: Path, milk: Path) -> None:
     """Section 15: what milk does not set stands at its default."""
     milk.write_text(text)
-    result = config.init(str(path), from_milk=str(milk))
-    assert path.read_text() == config.render()
+    result = config_file.init(str(path), from_milk=str(milk))
+    assert path.read_text() == config_file.render()
     assert (result.taken, result.left_out) == ((), ())
 
 
@@ -1194,7 +1200,7 @@ def test_milks_configuration_respects_bounds(text: str, words: str, path: Path, 
     """Case 16: a bad value in milk's configuration is refused with file and key, and nothing is written."""
     milk.write_text(text)
     with pytest.raises(BadConfig, match=words) as caught:
-        config.init(str(path), from_milk=str(milk))
+        config_file.init(str(path), from_milk=str(milk))
     assert caught.value.message.startswith(f"{milk}: ")
     assert "\n" not in caught.value.message
     assert not path.exists()
@@ -1203,8 +1209,8 @@ def test_milks_configuration_respects_bounds(text: str, words: str, path: Path, 
 def test_milks_configuration_must_be_there_and_text(path: Path, milk: Path) -> None:
     """Section 15: a missing or binary file in milk's place is a configuration error."""
     with pytest.raises(BadConfig, match="no such file"):
-        config.init(str(path), from_milk=str(milk))
+        config_file.init(str(path), from_milk=str(milk))
     milk.write_bytes(b"\xff")
     with pytest.raises(BadConfig, match="is not UTF-8"):
-        config.init(str(path), from_milk=str(milk))
+        config_file.init(str(path), from_milk=str(milk))
     assert not path.exists()

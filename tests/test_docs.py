@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from milkmem import config, rules
+from milkmem import config_file, rules
 from milkmem.knobs import PROMOTION_EVIDENCE, Knobs
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -30,7 +30,7 @@ def graduates_in(hours: float) -> int | None:
 
 def test_the_knob_table_is_the_declarations() -> None:
     """K1: the reference table in the docs is generated from the one declaration of each knob."""
-    assert OPERATIONS.endswith(config.reference_table())
+    assert OPERATIONS.endswith(config_file.reference_table())
 
 
 def test_the_worked_trajectory_is_the_models() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from milkmem import config
+from milkmem import config_file
 
 ROOT = Path(__file__).parent.parent
 # Prints what was imported since the start, when the program ends.
@@ -75,7 +75,7 @@ def test_what_a_turn_loads(
     data = tmp_path / "data"
     shutil.copytree(ROOT / "config" / "sample", data)
     configured = tmp_path / "config.toml"
-    configured.write_text(config.render())
+    configured.write_text(config_file.render())
     environ = {"MILKMEM_CONFIG": str(configured), "MILKMEM_DATA_DIR": str(data), "HOME": str(tmp_path)}
     run(WATCHED, "consolidate", **environ)  # which checks the form of the files
     loaded = run(WATCHED, *argv, stdin=json.dumps(event), **environ)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from milkmem import config
+from milkmem import config_file
 from milkmem.plain_toml import parse
 
 SPACE = st.sampled_from(["", "", " ", "\t", "  "])
@@ -73,9 +73,9 @@ def test_plain_toml_is_toml(text: str) -> None:
     "text",
     [
         "",
-        config.render(),
-        config.render().replace("\n", "\r\n"),
-        config.render({"data_dir": "/home/a b/é", "session": "@cwd", "global_half_life_days": 90}),
+        config_file.render(),
+        config_file.render().replace("\n", "\r\n"),
+        config_file.render({"data_dir": "/home/a b/é", "session": "@cwd", "global_half_life_days": 90}),
         " [memory]\t\n\tcontradict_decay=0.7 # ours",
     ],
 )

@@ -1151,3 +1151,12 @@ def test_retired_keys_are_ignored_in_silence(program: Program) -> None:
     shown = program.ok("config", "show")
     for key in ("decay_per_session", "global_decay_per_session"):
         assert key in shown.out + shown.err
+
+
+@pytest.mark.parametrize("half", [{}, {"from": name(1)}, {"to": None, "relation": "extends"}])
+def test_unlink_beside_edges_without_ends(program: Program, half: dict[str, Any]) -> None:
+    """F3: an edge may lack its fields, as for milk; unlinking another one passes it over."""
+    program.write("global", fact(1, "one"), fact(2, "other"), edges=[half, edge(1, "extends", 2)])
+    program.ok("unlink", name(1), name(2))
+    assert program.edges("global") == [half]
+    assert program.run("unlink", name(1), name(2)).code == 1

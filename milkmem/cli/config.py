@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from milkmem import config
+from milkmem import config_file
 from milkmem.cli.output import Screen, print_json
 from milkmem.cli.plain import field
 from milkmem.cli.setup import at_terminal, config_path, say, settings
@@ -21,10 +21,12 @@ def init(call: Call) -> int:
     path = config_path(call)
     from_milk = call.text("from_milk")
     if call.flag("stdout"):
-        taken = {} if from_milk is None else config.read_milk(from_milk)[0]
-        sys.stdout.write(config.render(taken))
+        taken = {} if from_milk is None else config_file.read_milk(from_milk)[0]
+        sys.stdout.write(config_file.render(taken))
         return DONE
-    result = config.init(path, force=call.flag("force"), upgrade=call.flag("upgrade"), from_milk=from_milk)
+    result = config_file.init(
+        path, force=call.flag("force"), upgrade=call.flag("upgrade"), from_milk=from_milk
+    )
     if call.flag("json"):
         print_json(
             {
@@ -58,7 +60,7 @@ def init(call: Call) -> int:
 def show(call: Call) -> int:
     """Print every setting with its value and where it came from."""
     in_force = settings(call)
-    rows = config.show(in_force)
+    rows = config_file.show(in_force)
     if call.flag("json"):
         print_json(
             {

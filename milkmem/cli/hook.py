@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from milkmem import clock, config, places
+from milkmem import clock, places
 from milkmem.cli.declare import PROGRAM
 from milkmem.cli.setup import Setup, say, settings
 from milkmem.errors import DONE, REFUSED, BadConfig, BadUsage, MilkmemError, Refused
@@ -191,6 +191,7 @@ def _diff(change: Change) -> list[str]:
 
 def _settle_session(call: Call, session: str | None) -> None:
     """Keep the projects' sessions apart where that is asked for, else say how (F2)."""
+    from milkmem import config_file
     from milkmem.cli.setup import config_path, hint
 
     path = config_path(call)
@@ -200,7 +201,7 @@ def _settle_session(call: Call, session: str | None) -> None:
             hint(_KEEP_APART.format(call.given("agent")))
     elif call.flag("dry_run"):
         say(f'session = "{places.PROJECT_SESSION}" would be set in {path}')
-    elif config.set_session(path, places.PROJECT_SESSION).written:
+    elif config_file.set_session(path, places.PROJECT_SESSION).written:
         say(f'session = "{places.PROJECT_SESSION}" is now set in {path}')
 
 

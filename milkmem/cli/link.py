@@ -66,9 +66,7 @@ def _end(memory: Memory, target: str) -> str:
 
 def _end_of_edge(memory: Memory, target: str) -> str:
     """Return the id that a target is or begins; a whole id that only an edge still names counts too."""
-    ends = {
-        end for name in memory.live() for edge in memory.edges(name) for end in (edge["from"], edge["to"])
-    }
+    ends = {edge.get(end) for name in memory.live() for edge in memory.edges(name) for end in ("from", "to")}
     return target if target in ends else _end(memory, target)
 
 

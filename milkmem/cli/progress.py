@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 import time
 
-from milkmem.cli.setup import at_terminal, drop
+from milkmem.cli.setup import at_terminal
+from milkmem.cli.streams import drop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

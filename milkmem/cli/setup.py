@@ -132,15 +132,9 @@ def _tell(line: str) -> None:
     try:
         print(visible(line), file=sys.stderr, flush=True)
     except OSError:
+        from milkmem.cli.streams import drop
+
         drop(sys.stderr)
-
-
-def drop(stream: TextIO) -> None:
-    """Let what a standard stream still holds go nowhere, so that ending the program cannot fail or wait."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    except OSError:
-        return  # what stands in for the stream has no file to fail on
 
 
 def at_terminal(stream: TextIO | None) -> bool:

@@ -17,7 +17,7 @@ import tracemalloc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from milkmem import codec, config
+from milkmem import codec, config, config_file
 from milkmem.check import check
 from milkmem.errors import BadConfig
 from milkmem.percept import Malformed
@@ -324,7 +324,7 @@ def configurations(budget: float, inputs: int, seed: int = 0) -> Outcome:
     """Read spoiled configurations and bombs, and put hooks into spoiled settings."""
     outcome = Outcome("fuzz: configurations", budget)
     chance = random.Random(seed)
-    text = config.render().encode() + b"\n[memory]\n"
+    text = config_file.render().encode() + b"\n[memory]\n"
     own = [text, b'[memory]\nsession_half_life_days = 2.5\nedge_cadence = "run"\n', b'session = "@cwd"\n']
     settings = [
         b'{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "echo hi"}]}]}, "model": "x"}',
