@@ -18,6 +18,10 @@ class Outcome:
         self.begun = time.monotonic()
         self.budget = budget
 
+    def prepared(self) -> None:
+        """Count the time from now: what came before was preparation."""
+        self.begun = time.monotonic()
+
     @property
     def spent(self) -> float:
         """Seconds since the sweep began."""

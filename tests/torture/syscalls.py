@@ -332,6 +332,7 @@ def sweep(
         outcome.counts["faults planned"] += len(todo)
         random.Random(seed).shuffle(todo)
         states: set[object] = set()
+        outcome.prepared()
         for call, fault in todo:
             if outcome.over or (stop_at_violation and outcome.violations):
                 break
