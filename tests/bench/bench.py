@@ -154,6 +154,7 @@ class Bench:
     ) -> Row:
         """Measure a command against a yardstick, in turn, after one uncounted pair; each run has its fact."""
         ratios = []
+        os.sync()  # what others left to write must not be synced by whoever runs first
         for counted in range(-1, max(3, runs // 4) if self.quick else runs):
             whole = argv if facts is None else [*argv, next(facts)]
             one, other = self.run(whole, stdin, **variables), self.run(against, "", **variables)
