@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders import DAY, NOW, WORK, ago, archived, copied, edge, found, memory, percept
-from milkmem import rules
+from milkmem import recall, rules
 from milkmem.knobs import Knobs
 from milkmem.memory import Memory
 from milkmem.percept import GLOBAL
@@ -346,6 +346,29 @@ def test_fits_no_more() -> None:
     got = give(kept, most_bytes=4)
     assert ids(got) == ["new", "last"]
     assert [(each["id"], reason) for each, reason in got.dropped] == [("old", "bytes")]
+
+
+def test_several_fit_no_more() -> None:
+    """I2: each of several that fitted before is passed over, and a shorter one behind them still taken."""
+    kept = memory([said(name, name * 4, 0.9) for name in "abc"] + [said("d", "d", 0.9)])
+    got = give(kept, most_bytes=5)
+    assert ids(got) == ["a", "d"]
+    assert [(each["id"], reason) for each, reason in got.dropped] == [("b", "bytes"), ("c", "bytes")]
+
+
+@pytest.mark.parametrize("stride", [2, 3, 7])
+def test_order_of_very_many(stride: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """W2: of very many percepts, of which only the best are sorted first, the order is the same."""
+    pairs = [
+        (percept(f"p{number:02d}", number * 37 % 50 / 50, evidence=number % 6), WORK) for number in range(50)
+    ]
+    plain = list(in_rank_order(pairs, NOW, KNOWN))
+    monkeypatch.setattr(recall, "_MANY", 2)
+    monkeypatch.setattr(recall, "_STRIDE", stride)
+    assert list(in_rank_order(pairs, NOW, KNOWN)) == plain
+    assert [next(in_rank_order(pairs, NOW, KNOWN))] == plain[:1]
+    equal = [(percept(f"p{number:02d}", 0.5), WORK) for number in range(50)]
+    assert list(in_rank_order(equal[::-1], NOW, KNOWN)) == equal
 
 
 @pytest.mark.parametrize(("most", "most_bytes", "count"), [(-1, -1, 0), (1, -1, 2), (-1, 2, 1), (0, 0, 3)])

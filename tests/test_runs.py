@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from builders import DAY, HOUR, NOW, SECOND, WORK, moment, run
+from milkmem.knobs import PLACES_KEPT
 from milkmem.percept import GLOBAL
 from milkmem.runs import (
     Book,
@@ -447,3 +448,18 @@ def test_no_record(record: object, read: Callable[[object], object]) -> None:
     """R3: what is no object is refused."""
     with pytest.raises((KeyError, TypeError, ValueError)):
         read(record)
+
+
+def test_last_places_are_kept() -> None:
+    """Z4: where a percept was put last is kept, for the last hundred; a removed one is forgotten."""
+    book = Book()
+    book.place({"a": "session", "b": "session"})
+    book.place({"a": "global", "b": None, "never there": None})
+    assert book.placed == {"a": "global"}
+    book.place({f"p{number}": "session" for number in range(PLACES_KEPT)})
+    assert list(book.placed) == [f"p{number}" for number in range(PLACES_KEPT)]
+    again = Book.from_json(book.to_json())
+    assert again.placed == book.placed
+    record = book.to_json()
+    del record["placed"]
+    assert Book.from_json(record).placed == {}
