@@ -803,10 +803,10 @@ def test_upgrade_of_a_missing_file_writes_it(path: Path) -> None:
 def test_upgrade_of_a_complete_file_writes_nothing(path: Path) -> None:
     """Section 15: --upgrade with nothing to do writes nothing and keeps no .bak."""
     written(path, config_file.render())
-    status = path.stat()
+    stands = files.fingerprint_of(str(path))
     result = config_file.init(str(path), upgrade=True)
     assert (result.written, result.backup, result.added, result.dropped) == (False, None, (), ())
-    assert path.stat() == status
+    assert files.fingerprint_of(str(path)) == stands
     assert listing(path.parent) == ["config.toml"]
 
 
@@ -849,7 +849,7 @@ def test_init_twice_is_refused(path: Path) -> None:
     assert caught.value.code == 1
     assert "--force" in caught.value.hint
     assert "--upgrade" in caught.value.hint
-    assert path.stat() == status
+    assert files.fingerprint_of(str(path)) == stands
     assert listing(path.parent) == ["config.toml"]
 
 
