@@ -764,10 +764,10 @@ def test_upgrade_keeps_what_the_file_sets(case: Written, path: Path) -> None:
         assert all(line in lines for line in case.lasting)
         assert "\r\n" not in case.text or after.count("\n") == after.count("\r\n")
 
-    status = path.stat()
+    stands = files.fingerprint_of(str(path))
     again = config_file.init(str(path), upgrade=True)
     assert (again.written, again.backup, again.added, again.dropped) == (False, None, (), ())
-    assert path.stat() == status
+    assert files.fingerprint_of(str(path)) == stands
 
 
 DATA = Path(__file__).parent / "data" / "config"
@@ -843,7 +843,7 @@ def test_init_writes_a_private_file_in_private_directories(tmp_path: Path) -> No
 def test_init_twice_is_refused(path: Path) -> None:
     """Case 39: the second `config init` ends with 1, names the path and both ways on, and changes nothing."""
     config_file.init(str(path))
-    status = path.stat()
+    stands = files.fingerprint_of(str(path))
     with pytest.raises(Refused, match=f"{path} exists") as caught:
         config_file.init(str(path))
     assert caught.value.code == 1
