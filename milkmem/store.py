@@ -154,11 +154,12 @@ class Reader:
             self.fingerprints[store] = None
             return None
         raw, self.fingerprints[store] = found
+        stands = self._stands(store)
         try:
-            document = codec.decode(raw, sound=self._stands(store))
+            document = codec.decode(raw, sound=stands)
             if len(raw) >= codec.LARGE_FILE:
                 _kept.append(document)
-            if not self._stands(store):
+            if not stands:
                 from milkmem.check import check
 
                 check(document, archive=store == ARCHIVE)

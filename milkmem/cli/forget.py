@@ -8,9 +8,8 @@ from milkmem import store
 from milkmem.cli.output import Screen, print_json
 from milkmem.cli.plain import field
 from milkmem.cli.setup import Setup, at_terminal, say
-from milkmem.cli.targets import Candidate, ambiguous, candidates, meant, printed_ids
+from milkmem.cli.targets import Candidate, ambiguous, candidates, every_store, meant, printed_ids
 from milkmem.errors import BAD_DATA, DONE, BadData, BadUsage, Refused
-from milkmem.percept import ARCHIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,7 +166,7 @@ class _Gone:
     def remove(self, visit: store.Visit) -> None:
         """Remove the percepts from every file of a visit."""
         memory = visit.memory
-        there = candidates(memory, list(dict.fromkeys([*memory.live(), *memory.files, ARCHIVE])))
+        there = candidates(memory, every_store(memory))
         found = {each.id: each for each in there if each.id in self.ids}
         self.chosen = {**found, **self.chosen}
         self.names |= printed_ids(memory)

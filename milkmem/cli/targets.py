@@ -92,8 +92,12 @@ def ambiguous(found: Sequence[Candidate], memory: Memory) -> Refused:
 
 def printed_ids(memory: Memory) -> dict[str, str]:
     """Return what is printed for each id that a target could mean, the archive's included (X7)."""
-    stores = dict.fromkeys([*memory.live(), *memory.files, ARCHIVE])
-    return short_ids(percept["id"] for store in stores for percept in memory.percepts(store))
+    return short_ids(percept["id"] for store in every_store(memory) for percept in memory.percepts(store))
+
+
+def every_store(memory: Memory) -> list[str]:
+    """Return the stores at hand, live ones first, and the archive, at hand or not."""
+    return list(dict.fromkeys([*memory.live(), *memory.files, ARCHIVE]))
 
 
 def ways_out(one: str, other: str) -> list[str]:
